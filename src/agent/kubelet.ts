@@ -24,7 +24,9 @@ import { HostAddresses } from "../node/host-addresses.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { LogLevel } from "../ports/log.ts";
 import { canonicalPath } from "../private-runtime/canonical-path.ts";
+import { holdKubeletPlace } from "../private-runtime/kubelet-place.ts";
 import { type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts";
+import { whenFree } from "../private-runtime/hand-over.ts";
 import { takeStateFormat } from "../private-runtime/state-format.ts";
 import { withDeadlines } from "../runtime-service/deadlines.ts";
 import type { Health } from "../server/local-api.ts";
@@ -78,6 +80,7 @@ async function operate(daemon: Daemon): Promise<void> {
   using lockFile = await openLockFile(daemon);
   const { rootDirectory, layout } = await makeDirectories(daemon);
   using _stateLock = await lockStateDirectory(ports, layout, log, daemon.termination);
+  using _place = await holdPlace(daemon, rootDirectory);
   await takeStateFormat(ports.files, layout.stateDirectory, version);
   const recorder = await openRecorder(ports, log, flags.record);
   using _claim = await claim(ports, endpoint, log, daemon.termination);
@@ -137,6 +140,12 @@ async function openLockFile(daemon: Daemon): Promise<Disposable & { readonly ter
   if (!exitOnLockContention) return { termination, [Symbol.dispose]: () => lock[Symbol.dispose]() };
   const contention = lockFileContention({ clock: ports.clock, files: ports.files, log }, path, termination);
   return { termination: contention, [Symbol.dispose]: () => lock[Symbol.dispose]() };
+}
+
+/** `podwright run` shows CSI drivers the directories of its own pods at a kubelet's usual root directory. */
+async function holdPlace({ ports, log, termination }: Daemon, rootDirectory: string): Promise<Disposable | undefined> {
+  const hold = (): Promise<Disposable | undefined> => holdKubeletPlace({ ...ports, locks: systemLocks }, rootDirectory);
+  return await whenFree({ clock: ports.clock, log }, "the kubelet's usual place", hold, termination);
 }
 
 async function makeDirectories({

@@ -85,6 +85,14 @@ export const volumeMeanings = {
     means:
       "The engine of `podwright run` mounted its pods' directories at /var/lib/kubelet, where CSI drivers expect them.",
   },
+  KubeletPlaceLeft: {
+    means:
+      "A kubelet has started at /var/lib/kubelet while `podwright run` had its directories there for CSI drivers: they " +
+      "are no longer shown there. Drivers that run and mounted volumes continue; no driver can start.",
+    remedy:
+      "Stop that kubelet: podwright then mounts its directories again. Or stop podwright's pods with CSI drivers and " +
+      "volumes.",
+  },
   DriverWaits: {
     means:
       "A CSI driver that is a pod of `podwright run` is stopped after pods whose volumes are still being released.",
