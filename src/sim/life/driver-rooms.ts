@@ -26,6 +26,7 @@ export function driverRooms({ drivers }: Pick<SimNode, "drivers">, parts: RoomPa
       rootDirectory,
       syncFrequencyMs: usualConfig.worker.syncFrequencyMs,
       asksVolumeHealth: false,
+      seLinux: false,
     },
   );
   const registry = new PluginRegistry(
