@@ -50,7 +50,7 @@ function pluginRooms(
   const log = parent.child({ component: "csi" });
   const called = metrics.csi.called.bind(metrics.csi);
   const csi = new CsiRoom(
-    { ports, journal, log, plugins, called, client, driverObjects: new Collection() },
+    { ports, journal, log, plugins, called, observer: metrics.runtime, client, driverObjects: new Collection() },
     { nodeName, rootDirectory, seLinux, ...settings },
   );
   const registry = new PluginRegistry(

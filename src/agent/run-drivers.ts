@@ -60,6 +60,7 @@ export class RunDrivers {
         log: csiLog,
         plugins,
         called,
+        observer: metrics.runtime,
         client: undefined,
         driverObjects: new Collection(),
         watch: this.objects.watch,

@@ -22,6 +22,7 @@ import type { Random } from "../ports/random.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
 import type { SubsystemHealth } from "../status/health.ts";
+import type { OperationObserver } from "../volumes/volume-operations.ts";
 import type { VolumePlugin } from "../volumes/volume-plugin.ts";
 import { AllocatableRefresh } from "./allocatable-refresh.ts";
 import type { CallObjects } from "./call-inputs.ts";
@@ -57,6 +58,7 @@ export interface CsiRoomDependencies {
   readonly plugins: PluginClient;
   /** Called after each call of a driver. */
   readonly called: CsiClientParts["called"];
+  readonly observer?: OperationObserver;
   /** Undefined: no cluster. */
   readonly client: ApiClient | undefined;
   /** For CSIDriver objects: an empty collection. */
@@ -126,10 +128,10 @@ export class CsiRoom {
   constructor(deps: CsiRoomDependencies, config: CsiRoomConfig) {
     const { nodeName, rootDirectory, toldDirectory, syncFrequencyMs, asksVolumeHealth: asksHealth } = config;
     const { checksMounts = false } = config;
-    const { ports, journal, log, plugins, called, client, driverObjects } = deps;
+    const { ports, journal, log, plugins, called, observer, client, driverObjects } = deps;
     const { clock, random } = ports;
     this.#deps = deps;
-    this.#drivers = new DriverStore({ clock, plugins, called });
+    this.#drivers = new DriverStore({ clock, plugins, called, observer });
     this.#objects = new CsiDriverObjects(clock, driverObjects);
     this.#publisher = client && new CsiNodePublisher({ client, clock, random, journal, log, nodeName });
     this.#names = new CsiNames(ports.hashing, toldDirectory ?? rootDirectory, nodeName);
@@ -165,6 +167,7 @@ export class CsiRoom {
       ...ports,
       ...own,
       journal,
+      observer,
       log,
       calls,
       names: this.#names,
