@@ -87,11 +87,8 @@ export const volumeMeanings = {
   },
   KubeletPlaceLeft: {
     means:
-      "A kubelet has started at /var/lib/kubelet while `podwright run` had its directories there for CSI drivers: they " +
-      "are no longer shown there. Drivers that run and mounted volumes continue; no driver can start.",
-    remedy:
-      "Stop that kubelet: podwright then mounts its directories again. Or stop podwright's pods with CSI drivers and " +
-      "volumes.",
+      "A kubelet has started at /var/lib/kubelet: the directories of `podwright run` are no longer there, and no CSI driver can start.",
+    remedy: "Stop that kubelet, or podwright's pods with CSI drivers and volumes.",
   },
   DriverWaits: {
     means:
