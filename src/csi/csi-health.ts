@@ -13,6 +13,8 @@ export interface CsiState {
   readonly volumes: readonly { readonly name: string; readonly driver: string }[];
   /** Staged volumes, with the number of their pods. */
   readonly staged: readonly { readonly name: string; readonly driver: string; readonly pods: number }[];
+  /** Paths of mounted volumes whose data files are missing or damaged. */
+  readonly unknown: readonly string[];
 }
 
 /** Longer calls are reported. */
@@ -24,11 +26,17 @@ const remedies = {
   node: "see podwright's log for the API server's response; the node is not ready until the CSINode exists",
   missing: "check the driver's pod on this node: its registrar must create a socket in plugins_registry",
   calls: "see the driver's own log on this node; other volumes are not affected",
+  unknown:
+    "unmount what nothing uses any more; until then the node's volumes count as in use, and nothing is detached that " +
+    "it could be",
   staged: "see the driver's own log on this node: the volume cannot be detached before the driver has unstaged it",
 } as const;
 
 /** One finding about drivers, and one for each kind of problem. Pure. @param nowMs monotonic */
-export function csiHealth(nowMs: number, { drivers, problem, calls, volumes, staged }: CsiState): SubsystemHealth[] {
+export function csiHealth(
+  nowMs: number,
+  { drivers, problem, calls, volumes, staged, unknown }: CsiState,
+): SubsystemHealth[] {
   const isKnown = (driver: string): boolean => drivers.includes(driver);
   const waiting = [...volumes, ...staged].filter(({ driver }) => !isKnown(driver));
   const long = calls.filter(({ sinceMonotonicMs }) => nowMs - sinceMonotonicMs >= longCallMs);
@@ -53,6 +61,9 @@ export function csiHealth(nowMs: number, { drivers, problem, calls, volumes, sta
     warn(list(texts), remedies.calls);
   }
   if (unwanted.length > 0) warn(`staged, but used by no pod: ${list(unwanted.map(nameOf))}`, remedies.staged);
+  if (unknown.length > 0) {
+    warn(`mounted, but the data file is missing or damaged: ${list(unknown)}`, remedies.unknown);
+  }
   return lines;
 }
 

@@ -69,8 +69,12 @@ export class CsiNames {
     return `${this.plugin}/${driver}/${this.#hashing.sha256(handle)}`;
   }
 
+  get blockStagings(): string {
+    return `${this.plugin}/volumeDevices/staging`;
+  }
+
   blockStaging(volume: string): string {
-    return `${this.plugin}/volumeDevices/staging/${volume}`;
+    return `${this.blockStagings}/${volume}`;
   }
 
   blockPublishDirectory(volume: string): string {
