@@ -192,4 +192,9 @@ test("a volume is not staged in two modes at once", async () => {
     scene.devices.stage(block, scene.files, "u2/pv-raw", signal, async () => {}),
     /volume h of driver d is in use on this node as a file system \(PersistentVolume pv\): it cannot be a device/,
   );
+  scene.release("u1/pv");
+  await scene.devices.ended();
+  assert.deepEqual(scene.calls, ["stage", "unstage"], "who waits does not keep it staged");
+  await scene.devices.stage(block, scene.files, "u2/pv-raw", signal, async () => void scene.calls.push("stage"));
+  assert.deepEqual(scene.calls, ["stage", "unstage", "stage"]);
 });

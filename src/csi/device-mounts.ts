@@ -153,11 +153,15 @@ export class DeviceMounts {
   ): Promise<void> {
     const name = uniqueVolumeName(volume.driver, volume.handle);
     const staging = this.#stagingOf(name, volume);
-    requireMode(staging.volume, volume);
     staging.holders.add(holder);
     this.#deps.inUse()?.use(name, holderOfStaged);
     using _turn = await this.#turns.take(name, signal);
     if (staging.records.size === 0) staging.volume = volume;
+    if (staging.volume.mode !== volume.mode) {
+      // Its pod waits until the others have released the volume.
+      this.release(volume.driver, volume.handle, holder);
+      throw otherMode(staging.volume, volume);
+    }
     const { stagingPath } = staging.volume;
     const before = staging.state;
     if (before === "staged" && staging.records.has(volume.stagingPath)) return;
@@ -325,11 +329,9 @@ export class DeviceMounts {
   }
 }
 
-/** @throws VolumeError if the volume is staged in another mode */
-function requireMode(staged: StageableVolume, { driver, handle, mode }: StageableVolume): void {
-  if (staged.mode === mode) return;
+function otherMode(staged: StageableVolume, { driver, handle, mode }: StageableVolume): VolumeError {
   const [is, cannot] = mode === "Block" ? ["a file system", "a device"] : ["a device", "a file system"];
-  throw new VolumeError(
+  return new VolumeError(
     `volume ${handle} of driver ${driver} is in use on this node as ${is} (PersistentVolume ${staged.name}): ` +
       `it cannot be ${cannot} at the same time`,
   );
