@@ -23,6 +23,7 @@ import type { Random } from "../ports/random.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
 import type { SubsystemHealth } from "../status/health.ts";
+import type { OperationObserver } from "../volumes/volume-operations.ts";
 import type { VolumePlugin } from "../volumes/volume-plugin.ts";
 import { AllocatableRefresh } from "./allocatable-refresh.ts";
 import type { CallObjects } from "./call-inputs.ts";
@@ -59,6 +60,7 @@ export interface CsiRoomDependencies {
   readonly plugins: PluginClient;
   /** Called after each call of a driver. */
   readonly called: CsiClientParts["called"];
+  readonly observer?: OperationObserver;
   /** Undefined: no cluster. */
   readonly client: ApiClient | undefined;
   /** For CSIDriver objects: an empty collection. */
@@ -75,6 +77,8 @@ export interface CsiRoomConfig {
   readonly toldDirectory?: string;
   readonly syncFrequencyMs: number;
   readonly asksVolumeHealth: boolean;
+  /** SELinux is enabled. */
+  readonly seLinux: boolean;
   /** Whether a volume counts as set up only once its mount is visible here. */
   readonly checksMounts?: boolean;
 }
@@ -118,6 +122,7 @@ export class CsiRoom {
   readonly #refresh: AllocatableRefresh;
   readonly #names: CsiNames;
   readonly #root: string;
+  readonly #seLinux: boolean;
   readonly #devices: DeviceMounts;
   readonly #publications = new Publications();
   readonly #unknown: UnknownVolumes;
@@ -128,14 +133,15 @@ export class CsiRoom {
   constructor(deps: CsiRoomDependencies, config: CsiRoomConfig) {
     const { nodeName, rootDirectory, toldDirectory, syncFrequencyMs, asksVolumeHealth: asksHealth } = config;
     const { checksMounts = false } = config;
-    const { ports, journal, log, plugins, called, client, driverObjects } = deps;
+    const { ports, journal, log, plugins, called, observer, client, driverObjects } = deps;
     const { clock, random } = ports;
     this.#deps = deps;
-    this.#drivers = new DriverStore({ clock, plugins, called });
+    this.#drivers = new DriverStore({ clock, plugins, called, observer });
     this.#objects = new CsiDriverObjects(clock, driverObjects);
     this.#publisher = client && new CsiNodePublisher({ client, clock, random, journal, log, nodeName });
     this.#names = new CsiNames(ports.hashing, toldDirectory ?? rootDirectory, nodeName);
     this.#root = rootDirectory;
+    this.#seLinux = config.seLinux;
     this.#devices = new DeviceMounts({
       clock,
       journal,
@@ -172,6 +178,7 @@ export class CsiRoom {
       ...ports,
       ...own,
       journal,
+      observer,
       log,
       calls,
       names: this.#names,
@@ -229,12 +236,17 @@ export class CsiRoom {
     const volumes = this.#publications.all().map(({ name, publication: { driver } }) => ({ name, driver }));
     return csiHealth(this.#deps.ports.clock.monotonic(), {
       drivers: drivers.names,
+      seLinuxMount: this.#seLinux ? drivers.names.filter((name) => this.#mountsLabelled(name)) : [],
       problem: drivers.names.length > 0 ? this.#publisher?.problem : undefined,
       calls: drivers.outstanding,
       volumes,
       staged: this.#devices.volumes,
       unknown: this.#unknown.paths,
     });
+  }
+
+  #mountsLabelled(driver: string): boolean {
+    return this.#objects.peek(driver)?.spec.seLinuxMount === true;
   }
 
   get use(): CsiUse {

@@ -5,6 +5,7 @@ import type { Logger } from "../ports/log.ts";
 import type { LoopDevices } from "../ports/loop-devices.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
+import type { OperationObserver } from "../volumes/volume-operations.ts";
 import type { CallObjects } from "./call-inputs.ts";
 import type { CsiDriverObjects } from "./csi-driver-objects.ts";
 import type { DeviceMounts } from "./device-mounts.ts";
@@ -22,6 +23,7 @@ export interface CsiVolumeParts {
   readonly loopDevices: LoopDevices;
   readonly volumeFiles: Pick<VolumeFiles, "giveToGroup">;
   readonly journal: Recorder;
+  readonly observer?: OperationObserver;
   readonly log: Logger;
   readonly drivers: DriverStore;
   readonly objects: CsiDriverObjects;

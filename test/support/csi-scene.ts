@@ -134,7 +134,7 @@ export class CsiScene {
   async tearDown(uid: string): Promise<void> {
     const { clock, files, mounts } = this;
     const waits = new StorageWaits(clock, { record: () => 0 }, silentLog);
-    const onDisk = new VolumesOnDisk({ files, mounts, plugins: [this.plugin], waits });
+    const onDisk = new VolumesOnDisk({ files, mounts, plugins: [this.plugin], waits, clock });
     const paths = new VolumePaths(root, uid as never);
     await onDisk.tearDown({ namespace: "ns", name: uid, uid: uid as never }, paths, await onDisk.find(paths), signal);
     this.devices.releasePod(uid);

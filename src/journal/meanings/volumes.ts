@@ -85,6 +85,11 @@ export const volumeMeanings = {
     means:
       "The engine of `podwright run` mounted its pods' directories at /var/lib/kubelet, where CSI drivers expect them.",
   },
+  KubeletPlaceLeft: {
+    means:
+      "A kubelet has started at /var/lib/kubelet: the directories of `podwright run` are no longer there, and no CSI driver can start.",
+    remedy: "Stop that kubelet, or podwright's pods with CSI drivers and volumes.",
+  },
   DriverWaits: {
     means:
       "A CSI driver that is a pod of `podwright run` is stopped after pods whose volumes are still being released.",

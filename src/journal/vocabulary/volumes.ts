@@ -37,6 +37,7 @@ export const volumeTerms = {
   AlreadyMountedVolume: { kind: "note", event: { ...warning, words: "{message}" } },
   ClaimBound: { kind: "note" },
   KubeletPlaceTaken: { kind: "note" },
+  KubeletPlaceLeft: { kind: "note" },
   DriverWaits: { kind: "decision", why: "stop" },
   DriverStopsFirst: { kind: "decision", why: "stop" },
   ClaimRemovalRequested: { kind: "input" },
