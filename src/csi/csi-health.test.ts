@@ -2,7 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { csiHealth, type CsiState } from "./csi-health.ts";
 
-const quiet: CsiState = { drivers: [], seLinuxMount: [], problem: undefined, calls: [], volumes: [], staged: [] };
+const quiet: CsiState = {
+  drivers: [],
+  seLinuxMount: [],
+  problem: undefined,
+  calls: [],
+  volumes: [],
+  staged: [],
+  unknown: [],
+};
 const details = (state: Partial<CsiState>): string[] => csiHealth(100_000, { ...quiet, ...state }).map(detailOf);
 
 function detailOf({ ok, warning, detail }: ReturnType<typeof csiHealth>[number]): string {
@@ -45,4 +53,9 @@ test("many problems are counted, and each volume is named once", () => {
     "! waiting for drivers that are not registered: " +
       "volume v0 (gone), volume v1 (gone), volume v2 (gone), volume v3 (gone), volume v4 (gone) and 2 more",
   ]);
+});
+
+test("a mounted volume without a legible data file is a warning with its path", () => {
+  const unknown = ["/var/lib/kubelet/pods/u1/volumes/kubernetes.io~csi/pv-1"];
+  assert.deepEqual(details({ unknown }), [`! mounted, but the data file is missing or damaged: ${unknown[0] ?? ""}`]);
 });

@@ -15,6 +15,8 @@ export interface CsiState {
   readonly volumes: readonly { readonly name: string; readonly driver: string }[];
   /** Staged volumes, with the number of their pods. */
   readonly staged: readonly { readonly name: string; readonly driver: string; readonly pods: number }[];
+  /** Paths of mounted volumes whose data files are missing or damaged. */
+  readonly unknown: readonly string[];
 }
 
 /** Longer calls are reported. */
@@ -27,12 +29,15 @@ const remedies = {
   missing: "check the driver's pod on this node: its registrar must create a socket in plugins_registry",
   seLinuxMount: "expect longer starts of containers whose volumes have many files; nothing else differs",
   calls: "see the driver's own log on this node; other volumes are not affected",
+  unknown:
+    "unmount what nothing uses any more; until then the node's volumes count as in use, and nothing is detached that " +
+    "it could be",
   staged: "see the driver's own log on this node: the volume cannot be detached before the driver has unstaged it",
 } as const;
 
 /** One finding about drivers, and one for each kind of problem. Pure. @param nowMs monotonic */
 export function csiHealth(nowMs: number, state: CsiState): SubsystemHealth[] {
-  const { drivers, seLinuxMount, problem, calls, volumes, staged } = state;
+  const { drivers, seLinuxMount, problem, calls, volumes, staged, unknown } = state;
   const isKnown = (driver: string): boolean => drivers.includes(driver);
   const waiting = [...volumes, ...staged].filter(({ driver }) => !isKnown(driver));
   const long = calls.filter(({ sinceMonotonicMs }) => nowMs - sinceMonotonicMs >= longCallMs);
@@ -62,6 +67,9 @@ export function csiHealth(nowMs: number, state: CsiState): SubsystemHealth[] {
     warn(list(texts), remedies.calls);
   }
   if (unwanted.length > 0) warn(`staged, but used by no pod: ${list(unwanted.map(nameOf))}`, remedies.staged);
+  if (unknown.length > 0) {
+    warn(`mounted, but the data file is missing or damaged: ${list(unknown)}`, remedies.unknown);
+  }
   return lines;
 }
 

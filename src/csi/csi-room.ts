@@ -5,6 +5,7 @@ import { orAborted } from "../base/abort.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { StartUp } from "../base/start-up.ts";
 import type { Recorder } from "../journal/entry.ts";
+import type { NodeVolumes } from "../node/node-volumes.ts";
 import type { NodeProblem } from "../node/node-problem.ts";
 import type { Watcher } from "../objects/api-objects.ts";
 import type { Collection } from "../objects/collection.ts";
@@ -39,6 +40,7 @@ import { Expansions } from "./expansions.ts";
 import { CsiNames } from "./names.ts";
 import { Publications } from "./publications.ts";
 import { withSeenMounts } from "./seen-mounts.ts";
+import { UnknownVolumes } from "./unknown-volumes.ts";
 import { takeUpVolumes } from "./volumes-at-start.ts";
 
 export interface CsiPorts {
@@ -94,13 +96,15 @@ export interface CsiServices {
   readonly startUp: Pick<StartUp, "when">;
   readonly objects: Pick<ObjectLookup, "secret">;
   /** Undefined without a cluster. */
-  readonly volumesInUse: (UsedVolumes & { complete(): void }) | undefined;
+  readonly volumesInUse: (UsedVolumes & Pick<NodeVolumes, "listed" | "complete" | "completeKnown">) | undefined;
   readonly storage: StorageLookup | undefined;
   readonly api: { readonly watch: Watcher; readonly tokens: Pick<ServiceAccountTokens, "obtain"> } | undefined;
 }
 
 /** How long starting pods have to claim what an earlier run staged. */
 const takeUpMs = 10_000;
+/** Longest interval between looks at volumes that nothing identifies. */
+const longestLookMs = 300_000;
 
 /**
  * The CSI drivers of the node (upstream's csi plugin and nodeinfomanager): registers them, publishes them in the node's
@@ -121,6 +125,7 @@ export class CsiRoom {
   readonly #seLinux: boolean;
   readonly #devices: DeviceMounts;
   readonly #publications = new Publications();
+  readonly #unknown: UnknownVolumes;
   readonly #expansions: Expansions;
   #services: CsiServices | undefined;
   #calls: CallObjects | undefined;
@@ -147,6 +152,12 @@ export class CsiRoom {
     });
     const storage = (): StorageLookup | undefined => this.#services?.storage;
     this.#expansions = new Expansions({ clock, journal, log, nodeName, storage });
+    this.#unknown = new UnknownVolumes({
+      ...{ files: ports.files, mounts: ports.mounts, names: this.#names, journal, log, storage },
+      devices: this.#devices,
+      publications: this.#publications,
+      listed: () => this.#services?.volumesInUse?.listed ?? [],
+    });
     const own = { drivers: this.#drivers, objects: this.#objects };
     this.#refresh = new AllocatableRefresh({
       ...own,
@@ -173,6 +184,7 @@ export class CsiRoom {
       names: this.#names,
       devices: this.#devices,
       publications: this.#publications,
+      unknown: this.#unknown,
       expansions: this.#expansions,
       limitReached: (driver) => void this.#refresh.ask(driver),
       republishMs: syncFrequencyMs / 2,
@@ -198,13 +210,10 @@ export class CsiRoom {
     const { files, mounts } = this.#deps.ports;
     await files.makeDirectory(this.#root, 0o750);
     this.#names.resolve(await files.realPath(this.#root));
-    await takeUpVolumes({
-      files,
-      mounts,
-      names: this.#names,
-      devices: this.#devices,
-      publications: this.#publications,
-    });
+    const parts = { files, mounts, names: this.#names, devices: this.#devices, publications: this.#publications };
+    const found = await takeUpVolumes(parts);
+    await this.#unknown.look(found, undefined);
+    if (this.#unknown.mayBePublished) this.#devices.keepFound();
   }
 
   /** Runs until the signal aborts. Rejects only for a defect. */
@@ -232,6 +241,7 @@ export class CsiRoom {
       calls: drivers.outstanding,
       volumes,
       staged: this.#devices.volumes,
+      unknown: this.#unknown.paths,
     });
   }
 
@@ -279,10 +289,15 @@ export class CsiRoom {
   /** Volumes that no pod has claimed by then are orphaned. */
   async #tidy(signal: AbortSignal): Promise<void> {
     if (this.#services !== undefined) await orAborted(this.#services.startUp.when("allKnown"), signal);
+    const { clock } = this.#deps.ports;
     const wait = "pods to take up what an earlier run staged";
-    await this.#deps.ports.clock.sleep(wait, takeUpMs, signal).catch(() => {});
-    if (signal.aborted) return;
-    this.#devices.tidy();
-    this.#services?.volumesInUse?.complete();
+    await clock.sleep(wait, takeUpMs, signal).catch(() => {});
+    for (let pauseMs = takeUpMs; !signal.aborted; pauseMs = Math.min(pauseMs * 2, longestLookMs)) {
+      await this.#unknown.lookAgain(signal);
+      if (!this.#unknown.mayBePublished) this.#devices.tidy();
+      if (this.#unknown.paths.length === 0) return this.#services?.volumesInUse?.complete();
+      this.#services?.volumesInUse?.completeKnown();
+      await clock.sleep("volumes with damaged data files to be known", pauseMs, signal).catch(() => {});
+    }
   }
 }

@@ -73,8 +73,12 @@ export class CsiNames {
     return `${this.plugin}/${driver}/${this.#hashing.sha256(handle)}`;
   }
 
+  get blockStagings(): string {
+    return `${this.plugin}/${stagedBlockDirectory}`;
+  }
+
   blockStaging(volume: string): string {
-    return `${this.plugin}/${stagedBlockDirectory}/${volume}`;
+    return `${this.blockStagings}/${volume}`;
   }
 
   blockPublishDirectory(volume: string): string {

@@ -13,6 +13,7 @@ import type { DriverStore } from "./driver-store.ts";
 import type { Expansions } from "./expansions.ts";
 import type { CsiNames } from "./names.ts";
 import type { Publications } from "./publications.ts";
+import type { UnknownVolumes } from "./unknown-volumes.ts";
 
 /** The dependencies of CSI volumes. */
 export interface CsiVolumeParts {
@@ -30,6 +31,7 @@ export interface CsiVolumeParts {
   readonly names: CsiNames;
   readonly devices: DeviceMounts;
   readonly publications: Publications;
+  readonly unknown: Pick<UnknownVolumes, "identify">;
   readonly expansions: Expansions;
   /** The node has no place for another volume of the driver. */
   readonly limitReached: (driver: string) => void;

@@ -118,6 +118,11 @@ export const volumeMeanings = {
     means: "Volumes on disk belong to no volume plugin of this node; they are left alone.",
     remedy: "Unmount and remove them by hand once you know their owner.",
   },
+  VolumeUnknown: {
+    means: "A CSI volume is mounted, and its data file is missing or damaged: its driver and handle are unknown.",
+    remedy:
+      "Nothing is detached that it could be; unmount it once no pod uses it, if podwright does not find its owner.",
+  },
   VolumeWarning: {
     means: "A volume is usable but doubtful, e.g. a hostPath of another type.",
     remedy: "See the message.",

@@ -47,6 +47,7 @@ export const volumeTerms = {
   VolumeSilent: { kind: "observation", why: "remark" },
   VolumeSilenceOver: { kind: "observation", why: "remark over" },
   VolumesLeft: { kind: "note" },
+  VolumeUnknown: { kind: "note" },
   VolumeWarning: { kind: "observation", why: "remark" },
   VolumeWarningOver: { kind: "observation", why: "remark over" },
   PossibleMemoryBackedVolumesOnDisk: { kind: "note", event: warning },
