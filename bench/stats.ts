@@ -172,8 +172,15 @@ async function main(): Promise<void> {
   stats.connect(node);
   const metrics = new NodeMetrics(systemClock);
   const counted = pods.map(({ pod, observed }) => {
-    const is = { isStatic: false, wanted: true, state: "syncing" as const, pendingResize: undefined, resizing: false };
-    return { pod, observed, ...is };
+    const is = {
+      isStatic: false,
+      wanted: true,
+      state: "syncing" as const,
+      pendingResize: undefined,
+      resizing: false,
+      volumePlugins: [],
+    };
+    return { pod, observed, ...is, volumePlugins: [] };
   });
   metrics.attach({ pods: () => ({ pods: counted, mirrors: false }), pod: () => undefined });
   const facts = {

@@ -16,9 +16,9 @@ export const blindMutants: readonly Mutant[] = [
   },
   {
     name: "failed-volume-update-not-repeated",
-    file: "src/volumes/volume-manager.ts",
-    from: "if (reason instanceof VolumeError || reason instanceof ContainerConfigError) memory.contents.set(name, inputs);",
-    to: "memory.contents.set(name, inputs);",
+    file: "src/volumes/volume-refresh.ts",
+    from: "if (reason instanceof VolumeError || reason instanceof ContainerConfigError) contents.set(name, inputs);",
+    to: "contents.set(name, inputs);",
   },
   {
     name: "users-of-earlier-life-unread",

@@ -213,7 +213,8 @@ async function serve(
     machine === undefined ? cri : removingAbandonedTasks(cri, { ...ports, log, ...ownClient(layout, machine) });
   const metrics = new NodeMetrics(clock);
   const { syncFrequencyMs } = settings;
-  const drivers = new RunDrivers({ ports, log, metrics, nodeName: node.nodeName, rootDirectory, syncFrequencyMs });
+  const { nodeName, seLinux } = config.node;
+  const drivers = new RunDrivers({ ports, log, metrics, nodeName, rootDirectory, syncFrequencyMs, seLinux });
   const ended = await runNode({
     ports,
     layout,

@@ -24,7 +24,9 @@ import { HostAddresses } from "../node/host-addresses.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { LogLevel } from "../ports/log.ts";
 import { canonicalPath } from "../private-runtime/canonical-path.ts";
+import { holdKubeletPlace, kubeletPlace } from "../private-runtime/kubelet-place.ts";
 import { type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts";
+import { whenFree } from "../private-runtime/hand-over.ts";
 import { takeStateFormat } from "../private-runtime/state-format.ts";
 import { withDeadlines } from "../runtime-service/deadlines.ts";
 import type { Health } from "../server/local-api.ts";
@@ -76,6 +78,7 @@ async function operate(daemon: Daemon): Promise<void> {
   await checkMachine(daemon);
   const plugins = await credentialPlugins(ports.files, flags);
   using lockFile = await openLockFile(daemon);
+  using _place = await holdPlace(daemon);
   const { rootDirectory, layout } = await makeDirectories(daemon);
   using _stateLock = await lockStateDirectory(ports, layout, log, daemon.termination);
   await takeStateFormat(ports.files, layout.stateDirectory, version);
@@ -139,19 +142,30 @@ async function openLockFile(daemon: Daemon): Promise<Disposable & { readonly ter
   return { termination: contention, [Symbol.dispose]: () => lock[Symbol.dispose]() };
 }
 
+/** `podwright run` shows CSI drivers the directories of its own pods at a kubelet's usual root directory. */
+async function holdPlace({ ports, log, flags, termination }: Daemon): Promise<Disposable | undefined> {
+  const deps = { ...ports, locks: systemLocks };
+  const hold = (): Promise<Disposable | undefined> => holdKubeletPlace(deps, rootDirectoryOf(flags));
+  return await whenFree({ clock: ports.clock, log }, "the kubelet's usual place", hold, termination);
+}
+
 async function makeDirectories({
   ports,
   flags,
   configuration,
 }: Daemon): Promise<{ readonly rootDirectory: string; readonly layout: RuntimeLayout }> {
   const { files } = ports;
-  const rootDirectory = resolve(process.cwd(), flags.rootDir || "/var/lib/kubelet");
+  const rootDirectory = rootDirectoryOf(flags);
   await makeNodeDirectories(files, rootDirectory, configuration.podLogsDir);
   const stateDirectory = resolve(process.cwd(), flags.stateDir || `${rootDirectory}/podwright`);
   await files.makeDirectory(stateDirectory, 0o700);
   const layout = runtimeLayout(await canonicalPath(files, stateDirectory), systemHashing);
   await files.makeDirectory(layout.runDirectory, 0o755);
   return { rootDirectory, layout };
+}
+
+function rootDirectoryOf({ rootDir }: Daemon["flags"]): string {
+  return resolve(process.cwd(), rootDir || kubeletPlace);
 }
 
 /** To be called after all input is checked: the directory stays bind-mounted on itself, as upstream's. */

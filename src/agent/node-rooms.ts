@@ -32,7 +32,7 @@ export function nodeRooms(
   const log = daemon.log.child({ component: "firewall" });
   return [
     setupRoom(daemon, prepared, config, journal),
-    ...pluginRooms(daemon, prepared, journal, client),
+    ...pluginRooms(daemon, { ...prepared, seLinux: config.node.seLinux }, journal, client),
     ...(shutdownPeriods.length > 0 ? [shutdownRoom(daemon, prepared, journal)] : []),
     ...(makesUtilityChains ? [new UtilityChains({ clock, log, processes })] : []),
   ];
@@ -41,7 +41,7 @@ export function nodeRooms(
 /** The registration of plugins, and the managers that use them. */
 function pluginRooms(
   { ports, log: parent }: FromDaemon,
-  { settings, rootDirectory, nodeName, metrics }: FromPrepared,
+  { settings, rootDirectory, nodeName, metrics, seLinux }: FromPrepared & { readonly seLinux: boolean },
   journal: Recorder,
   client: ApiClient | undefined,
 ): readonly Room[] {
@@ -50,8 +50,8 @@ function pluginRooms(
   const log = parent.child({ component: "csi" });
   const called = metrics.csi.called.bind(metrics.csi);
   const csi = new CsiRoom(
-    { ports, journal, log, plugins, called, client, driverObjects: new Collection() },
-    { nodeName, rootDirectory, ...settings },
+    { ports, journal, log, plugins, called, observer: metrics.runtime, client, driverObjects: new Collection() },
+    { nodeName, rootDirectory, seLinux, ...settings },
   );
   const registry = new PluginRegistry(
     {

@@ -15,6 +15,7 @@ import { PluginRegistry } from "../plugins/plugin-registry.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 import { KubeletPlace, kubeletPlace } from "../private-runtime/kubelet-place.ts";
+import { KubeletPlaceGuard } from "../private-runtime/kubelet-place-guard.ts";
 
 export interface RunDriversSetup {
   readonly ports: Ports;
@@ -23,6 +24,8 @@ export interface RunDriversSetup {
   readonly nodeName: string;
   readonly rootDirectory: string;
   readonly syncFrequencyMs: number;
+  /** SELinux is enabled. */
+  readonly seLinux: boolean;
 }
 
 /** CSI drivers with `podwright run`: they run as its pods or on the machine, and find a kubelet in its usual place. */
@@ -57,6 +60,7 @@ export class RunDrivers {
         log: csiLog,
         plugins,
         called,
+        observer: metrics.runtime,
         client: undefined,
         driverObjects: new Collection(),
         watch: this.objects.watch,
@@ -70,13 +74,26 @@ export class RunDrivers {
       { clock, files, volumeFiles, journal, plugins, log: registryLog, handlers: [csi.handler], onSockets },
       `${kubeletPlace}/plugins_registry`,
     );
-    const { taken } = this.place;
+    const { place } = this;
+    const { taken } = place;
     const run = async (signal: AbortSignal): Promise<void> => {
       await orAborted(taken, signal);
       if (!signal.aborted) await registry.run(signal);
     };
     const last = new DriversLast({ clock, journal, serves: isDriver, use: () => csi.use });
     this.#last = last;
-    return [csi, last, { run }];
+    const guard = new KubeletPlaceGuard({ clock, files, journal, log: csiLog, place });
+    return [csi, last, { run }, guardRoom(guard)];
   }
+}
+
+function guardRoom(guard: KubeletPlaceGuard): Room {
+  const remedy = "stop that agent, or the pods with CSI drivers and volumes; those that run continue";
+  return {
+    run: (signal) => guard.run(signal),
+    findings: () => {
+      const detail = guard.problem;
+      return detail === undefined ? [] : [{ name: "csi", ok: true, warning: true, detail, remedy }];
+    },
+  };
 }

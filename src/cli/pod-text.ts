@@ -1,4 +1,5 @@
 import { containersOf } from "../api/all-containers.ts";
+import { shortened } from "../base/shortened.ts";
 import type { ContainerView, PodView } from "../server/local-api.ts";
 import { podLabel } from "../server/pod-selector.ts";
 import { lastingContainers, neverStarts, podMood, podStatusWord } from "../server/pod-words.ts";
@@ -88,15 +89,13 @@ export function notReadyLines(pod: PodView): string[] {
   return lines.length > 0 ? lines : [`the pod is ${pod.phase}`];
 }
 
-/** Shortens a termination message, which may be as long as a page, to its beginning and end. */
-function shortened(message: string): string {
-  const [begin, end] = [100, 200];
-  return message.length <= begin + end ? message : `${message.slice(0, begin)} … ${message.slice(-end)}`;
-}
+/** A termination message may be as long as a page. */
+const [beginOfMessage, endOfMessage] = [100, 200];
 
 /** `is waiting: ImagePullBackOff: …`, `ended with exit code 3 (Error)`, `runs but is not ready`. */
 export function containerText(container: ContainerView): string {
-  const message = container.state === "terminated" ? shortened(container.message) : container.message;
+  const message =
+    container.state === "terminated" ? shortened(container.message, beginOfMessage, endOfMessage) : container.message;
   const detail = printable([container.reason, message].filter(Boolean).join(": "));
   switch (container.state) {
     case "waiting":

@@ -1,5 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { orAborted } from "../base/abort.ts";
+import type { StorageOperationName } from "../journal/observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   Node,
@@ -10,7 +11,9 @@ import type {
   NodeStageVolumeRequestSchema,
 } from "../ports/gen/csi/v1/csi_pb.js";
 import { RpcError, type RpcCallOptions, type RpcService } from "../ports/rpc.ts";
+import { measuredOperation, type OperationObserver, pluginLabel } from "../volumes/volume-operations.ts";
 import { CsiCallError } from "./call-error.ts";
+import { csiDirectoryName, publishedBlockDirectory, stagedBlockDirectory } from "./names.ts";
 import type { AccessModes } from "./requests.ts";
 import type { DriverOnNode } from "./csi-node-object.ts";
 
@@ -43,6 +46,7 @@ export interface CsiClientParts {
   readonly accessModes: AccessModes;
   /** Called after each call. @param code of gRPC, including `OK` */
   readonly called: (driver: string, method: string, code: string, durationMs: number, migrated: boolean) => void;
+  readonly observer?: OperationObserver;
 }
 
 export interface CsiCallOptions {
@@ -109,7 +113,8 @@ export class CsiClient implements Disposable {
   async unstage(volumeId: string, stagingTargetPath: string, options: CsiCallOptions): Promise<void> {
     const call = (limits: RpcCallOptions) =>
       this.#parts.calls.nodeUnstageVolume({ volumeId, stagingTargetPath }, limits);
-    await this.#call("NodeUnstageVolume", volumeId, options, call);
+    const operation = stagingTargetPath.includes(`/${stagedBlockDirectory}/`) ? "unmap_device" : "unmount_device";
+    await this.#measured(operation, options, () => this.#call("NodeUnstageVolume", volumeId, options, call));
   }
 
   async publish(
@@ -122,7 +127,8 @@ export class CsiClient implements Disposable {
 
   async unpublish(volumeId: string, targetPath: string, options: CsiCallOptions): Promise<void> {
     const call = (limits: RpcCallOptions) => this.#parts.calls.nodeUnpublishVolume({ volumeId, targetPath }, limits);
-    await this.#call("NodeUnpublishVolume", volumeId, options, call);
+    const operation = targetPath.includes(`/${publishedBlockDirectory}/`) ? "unmap_volume" : "volume_unmount";
+    await this.#measured(operation, options, () => this.#call("NodeUnpublishVolume", volumeId, options, call));
   }
 
   async stats(
@@ -148,6 +154,16 @@ export class CsiClient implements Disposable {
     });
     const known = answer.capabilities.flatMap(({ type }) => (type.case === "rpc" ? [type.value.type] : []));
     return new Set<number>(known);
+  }
+
+  /** An operation of the kubelet that is hardly more than one call. */
+  async #measured(
+    operation: StorageOperationName,
+    { migrated, signal }: CsiCallOptions,
+    call: () => Promise<unknown>,
+  ): Promise<void> {
+    const label = { plugin: pluginLabel(csiDirectoryName, this.name), migrated };
+    await measuredOperation(this.#parts, operation, label, call, signal);
   }
 
   async #call<T>(

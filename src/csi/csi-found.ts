@@ -3,10 +3,12 @@ import { errorMessage } from "../base/errors.ts";
 import { perform } from "../journal/perform.ts";
 import { unmapDevice } from "../volumes/block-map.ts";
 import type { FoundVolume, ReconstructedVolume } from "../volumes/volume-plugin.ts";
+import type { Remains } from "./device-mounts.ts";
 import { csiDirectoryName } from "./names.ts";
 import { type FailedTry, untilDone } from "./patience.ts";
 import { removeVolumeDirectory } from "./removal.ts";
-import { loadVolumeData, type VolumeData } from "./volume-data.ts";
+import type { VolumeIdentity } from "./take-up.ts";
+import { loadVolumeData } from "./volume-data.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
 
 const podHasEnded: Cause = { code: "VolumeUnwanted", message: "the pod that used the volume has ended" };
@@ -15,13 +17,13 @@ const podHasEnded: Cause = { code: "VolumeUnwanted", message: "the pod that used
 interface Unpublishing {
   readonly uid: string;
   readonly name: string;
-  readonly data: Pick<VolumeData, "driverName" | "volumeHandle">;
+  readonly identity: VolumeIdentity;
   /** The path that the driver published to. */
   readonly target: string;
   /** Runs before the driver's call. */
   readonly before?: () => Promise<void>;
-  /** Runs after the driver's call. Resolves to false while something is still mounted. */
-  readonly remove: () => Promise<boolean>;
+  /** Runs after the driver's call. */
+  readonly remove: () => Promise<Remains>;
 }
 
 /** The volume in a pod's directory, from its data file; undefined: it is not a CSI volume. */
@@ -36,19 +38,22 @@ async function foundBlock(
 ): Promise<ReconstructedVolume | undefined> {
   const { names, mounts, files } = parts;
   const uid = uidOf(paths.pod);
-  const data = await dataOf(parts, names.blockData(name), uid, name);
-  if (data === undefined) return undefined;
+  const identity = await dataOf(parts, names.blockData(name), uid, name);
   const link = paths.device(csiDirectoryName, name);
   const target = names.blockPublish(name, uid);
+  if (identity === undefined) {
+    const places = [target, `${names.blockGlobalMap(name)}/${uid}`];
+    return await removedOnly(parts, places, async () => await files.remove(link));
+  }
   const before = (): Promise<void> => unmapDevice(parts, { globalMap: names.blockGlobalMap(name), uid, link });
-  const remove = async (): Promise<boolean> => {
-    if ((await mounts.below(target)).length > 0) return false;
+  const remove = async (): Promise<Remains> => {
+    if ((await mounts.below(target)).length > 0) return "mounts";
     await files.remove(link);
-    return true;
+    return "nothing";
   };
   return {
-    driver: data.driverName,
-    tearDown: (signal) => unpublish(parts, { uid, name, data, target, before, remove }, signal),
+    driver: identity.driver,
+    tearDown: (signal) => unpublish(parts, { uid, name, identity, target, before, remove }, signal),
   };
 }
 
@@ -58,30 +63,36 @@ async function foundMount(
 ): Promise<ReconstructedVolume | undefined> {
   const directory = paths.volume(csiDirectoryName, name);
   const uid = uidOf(paths.pod);
-  const data = await dataOf(parts, directory, uid, name);
-  if (data === undefined) return undefined;
+  const identity = await dataOf(parts, directory, uid, name);
   const target = `${directory}/mount`;
-  const remove = (): Promise<boolean> => removeVolumeDirectory(parts, directory, target);
+  const remove = (): Promise<Remains> => removeVolumeDirectory(parts, directory, target);
+  if (identity === undefined) return await removedOnly(parts, [directory], remove);
   return {
-    driver: data.driverName,
-    tearDown: (signal) => unpublish(parts, { uid, name, data, target, remove }, signal),
+    driver: identity.driver,
+    tearDown: (signal) => unpublish(parts, { uid, name, identity, target, remove }, signal),
   };
 }
 
-/**
- * What tearing a volume down needs. Its file may be damaged, as by a power failure; then this run's own knowledge counts:
- * otherwise the volume would be unstaged and detached while it is published.
- */
+/** What tearing a volume down needs. Its file may be damaged, as by a power failure. */
 async function dataOf(
-  { files, publications }: CsiVolumeParts,
+  { files, unknown }: CsiVolumeParts,
   directory: string,
   uid: string,
   name: string,
-): Promise<Pick<VolumeData, "driverName" | "volumeHandle"> | undefined> {
+): Promise<VolumeIdentity | undefined> {
   const data = await loadVolumeData(files, directory);
-  if (data !== undefined) return data;
-  const known = publications.get(uid, name);
-  return known && { driverName: known.driver, volumeHandle: known.handle };
+  if (data === undefined) return await unknown.identify(uid, name);
+  return { driver: data.driverName, handle: data.volumeHandle };
+}
+
+/** Without mounts, a volume that nobody knows holds no data. */
+async function removedOnly(
+  { mounts }: CsiVolumeParts,
+  directories: readonly string[],
+  remove: () => Promise<unknown>,
+): Promise<ReconstructedVolume | undefined> {
+  for (const directory of directories) if ((await mounts.below(directory)).length > 0) return undefined;
+  return { tearDown: async () => void (await remove()) };
 }
 
 function uidOf(podDirectory: string): string {
@@ -91,8 +102,8 @@ function uidOf(podDirectory: string): string {
 /** Retries until it is unpublished, and waits for an absent driver. */
 async function unpublish(parts: CsiVolumeParts, volume: Unpublishing, signal: AbortSignal): Promise<void> {
   const { clock, devices, publications, log } = parts;
-  const { uid, name, data } = volume;
-  const { driverName: driver, volumeHandle: handle } = data;
+  const { uid, name, identity } = volume;
+  const { driver, handle } = identity;
   await untilDone(
     clock,
     `volume ${name} of pod ${uid} to be unpublished`,
@@ -114,18 +125,22 @@ async function unpublish(parts: CsiVolumeParts, volume: Unpublishing, signal: Ab
 
 async function unpublishNow(parts: CsiVolumeParts, volume: Unpublishing, signal: AbortSignal): Promise<void> {
   const { clock, journal, drivers, names, publications } = parts;
-  const { uid, name, data, target, before, remove } = volume;
-  const publication = publications.take(uid, name, { driver: data.driverName, handle: data.volumeHandle });
+  const { uid, name, identity, target, before, remove } = volume;
+  const { driver, handle } = identity;
+  const publication = publications.take(uid, name, identity);
   using _turn = await publications.turn(uid, name, signal);
-  const client = drivers.get(data.driverName);
+  const client = drivers.get(driver);
   await before?.();
   // Whatever the call's outcome, the earlier state no longer holds.
   publication.state = "uncertain";
   const message = `unpublish volume ${name}`;
   const action = { what: "UnpublishVolume", message, cause: podHasEnded } as const;
-  const details = { volume: name, driver: data.driverName, pod: uid };
+  const details = { volume: name, driver, pod: uid };
   await perform(journal, clock, { ...action, data: details }, () =>
-    client.unpublish(data.volumeHandle, names.toldToDrivers(target), { signal }),
+    client.unpublish(handle, names.toldToDrivers(target), { signal }),
   );
-  if (!(await remove())) throw new Error(`something is still mounted at ${target} after NodeUnpublishVolume`);
+  const remains = await remove();
+  if (remains === "nothing") return;
+  const problem = remains === "mounts" ? `something is still mounted at ${target}` : `${target} is not empty`;
+  throw new Error(`${problem} after NodeUnpublishVolume`);
 }

@@ -2,7 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { csiHealth, type CsiState } from "./csi-health.ts";
 
-const quiet: CsiState = { drivers: [], problem: undefined, calls: [], volumes: [], staged: [] };
+const quiet: CsiState = {
+  drivers: [],
+  seLinuxMount: [],
+  problem: undefined,
+  calls: [],
+  volumes: [],
+  staged: [],
+  unknown: [],
+};
 const details = (state: Partial<CsiState>): string[] => csiHealth(100_000, { ...quiet, ...state }).map(detailOf);
 
 function detailOf({ ok, warning, detail }: ReturnType<typeof csiHealth>[number]): string {
@@ -29,9 +37,10 @@ test("problems of drivers, their calls and their volumes are named", () => {
   ];
   const volumes = [{ name: "pv-2", driver: "gone" }];
   const staged = [{ name: "pv-3", driver: "a", pods: 0 }];
-  assert.deepEqual(details({ drivers: ["a"], problem, calls, volumes, staged }), [
+  assert.deepEqual(details({ drivers: ["a"], seLinuxMount: ["a"], problem, calls, volumes, staged }), [
     "driver a registered, 1 volumes of pods, 1 staged",
     "! CSINode is not yet initialized",
+    "! mounts without SELinux contexts, in spite of seLinuxMount: a; the runtime labels the files instead",
     "! waiting for drivers that are not registered: volume pv-2 (gone)",
     "! a has not answered NodePublishVolume of h for 90 s, a has not answered NodeGetInfo for 40 s",
     "! staged, but used by no pod: volume pv-3 (a)",
@@ -44,4 +53,9 @@ test("many problems are counted, and each volume is named once", () => {
     "! waiting for drivers that are not registered: " +
       "volume v0 (gone), volume v1 (gone), volume v2 (gone), volume v3 (gone), volume v4 (gone) and 2 more",
   ]);
+});
+
+test("a mounted volume without a legible data file is a warning with its path", () => {
+  const unknown = ["/var/lib/kubelet/pods/u1/volumes/kubernetes.io~csi/pv-1"];
+  assert.deepEqual(details({ unknown }), [`! mounted, but the data file is missing or damaged: ${unknown[0] ?? ""}`]);
 });

@@ -5,6 +5,8 @@ import type { OutstandingCsiCall } from "./csi-client.ts";
 export interface CsiState {
   /** Names of registered drivers. */
   readonly drivers: readonly string[];
+  /** Those among them that expect mounts with the pod's SELinux context (seLinuxMount), on a node with SELinux. */
+  readonly seLinuxMount: readonly string[];
   /** Why the CSINode is not up to date; undefined: it is, or there is none. */
   readonly problem: string | undefined;
   /** In progress. */
@@ -13,6 +15,8 @@ export interface CsiState {
   readonly volumes: readonly { readonly name: string; readonly driver: string }[];
   /** Staged volumes, with the number of their pods. */
   readonly staged: readonly { readonly name: string; readonly driver: string; readonly pods: number }[];
+  /** Paths of mounted volumes whose data files are missing or damaged. */
+  readonly unknown: readonly string[];
 }
 
 /** Longer calls are reported. */
@@ -23,12 +27,17 @@ const shown = 5;
 const remedies = {
   node: "see podwright's log for the API server's response; the node is not ready until the CSINode exists",
   missing: "check the driver's pod on this node: its registrar must create a socket in plugins_registry",
+  seLinuxMount: "expect longer starts of containers whose volumes have many files; nothing else differs",
   calls: "see the driver's own log on this node; other volumes are not affected",
+  unknown:
+    "unmount what nothing uses any more; until then the node's volumes count as in use, and nothing is detached that " +
+    "it could be",
   staged: "see the driver's own log on this node: the volume cannot be detached before the driver has unstaged it",
 } as const;
 
 /** One finding about drivers, and one for each kind of problem. Pure. @param nowMs monotonic */
-export function csiHealth(nowMs: number, { drivers, problem, calls, volumes, staged }: CsiState): SubsystemHealth[] {
+export function csiHealth(nowMs: number, state: CsiState): SubsystemHealth[] {
+  const { drivers, seLinuxMount, problem, calls, volumes, staged, unknown } = state;
   const isKnown = (driver: string): boolean => drivers.includes(driver);
   const waiting = [...volumes, ...staged].filter(({ driver }) => !isKnown(driver));
   const long = calls.filter(({ sinceMonotonicMs }) => nowMs - sinceMonotonicMs >= longCallMs);
@@ -42,6 +51,11 @@ export function csiHealth(nowMs: number, { drivers, problem, calls, volumes, sta
   const warn = (detail: string, remedy: string): number =>
     lines.push({ name: "csi", ok: true, warning: true, detail, remedy });
   if (problem !== undefined) warn(problem, remedies.node);
+  if (seLinuxMount.length > 0) {
+    const who = list(seLinuxMount.toSorted());
+    const detail = `mounts without SELinux contexts, in spite of seLinuxMount: ${who}; the runtime labels the files instead`;
+    warn(detail, remedies.seLinuxMount);
+  }
   if (waiting.length > 0) {
     warn(`waiting for drivers that are not registered: ${list(waiting.map(nameOf))}`, remedies.missing);
   }
@@ -53,6 +67,9 @@ export function csiHealth(nowMs: number, { drivers, problem, calls, volumes, sta
     warn(list(texts), remedies.calls);
   }
   if (unwanted.length > 0) warn(`staged, but used by no pod: ${list(unwanted.map(nameOf))}`, remedies.staged);
+  if (unknown.length > 0) {
+    warn(`mounted, but the data file is missing or damaged: ${list(unknown)}`, remedies.unknown);
+  }
   return lines;
 }
 

@@ -5,6 +5,7 @@ import { orAborted } from "../base/abort.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { StartUp } from "../base/start-up.ts";
 import type { Recorder } from "../journal/entry.ts";
+import type { NodeVolumes } from "../node/node-volumes.ts";
 import type { NodeProblem } from "../node/node-problem.ts";
 import type { Watcher } from "../objects/api-objects.ts";
 import type { Collection } from "../objects/collection.ts";
@@ -22,6 +23,7 @@ import type { Random } from "../ports/random.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
 import type { SubsystemHealth } from "../status/health.ts";
+import type { OperationObserver } from "../volumes/volume-operations.ts";
 import type { VolumePlugin } from "../volumes/volume-plugin.ts";
 import { AllocatableRefresh } from "./allocatable-refresh.ts";
 import type { CallObjects } from "./call-inputs.ts";
@@ -38,6 +40,7 @@ import { Expansions } from "./expansions.ts";
 import { CsiNames } from "./names.ts";
 import { Publications } from "./publications.ts";
 import { withSeenMounts } from "./seen-mounts.ts";
+import { UnknownVolumes } from "./unknown-volumes.ts";
 import { takeUpVolumes } from "./volumes-at-start.ts";
 
 export interface CsiPorts {
@@ -57,6 +60,7 @@ export interface CsiRoomDependencies {
   readonly plugins: PluginClient;
   /** Called after each call of a driver. */
   readonly called: CsiClientParts["called"];
+  readonly observer?: OperationObserver;
   /** Undefined: no cluster. */
   readonly client: ApiClient | undefined;
   /** For CSIDriver objects: an empty collection. */
@@ -73,6 +77,8 @@ export interface CsiRoomConfig {
   readonly toldDirectory?: string;
   readonly syncFrequencyMs: number;
   readonly asksVolumeHealth: boolean;
+  /** SELinux is enabled. */
+  readonly seLinux: boolean;
   /** Whether a volume counts as set up only once its mount is visible here. */
   readonly checksMounts?: boolean;
 }
@@ -90,13 +96,15 @@ export interface CsiServices {
   readonly startUp: Pick<StartUp, "when">;
   readonly objects: Pick<ObjectLookup, "secret">;
   /** Undefined without a cluster. */
-  readonly volumesInUse: (UsedVolumes & { complete(): void }) | undefined;
+  readonly volumesInUse: (UsedVolumes & Pick<NodeVolumes, "listed" | "complete" | "completeKnown">) | undefined;
   readonly storage: StorageLookup | undefined;
   readonly api: { readonly watch: Watcher; readonly tokens: Pick<ServiceAccountTokens, "obtain"> } | undefined;
 }
 
 /** How long starting pods have to claim what an earlier run staged. */
 const takeUpMs = 10_000;
+/** Longest interval between looks at volumes that nothing identifies. */
+const longestLookMs = 300_000;
 
 /**
  * The CSI drivers of the node (upstream's csi plugin and nodeinfomanager): registers them, publishes them in the node's
@@ -114,8 +122,10 @@ export class CsiRoom {
   readonly #refresh: AllocatableRefresh;
   readonly #names: CsiNames;
   readonly #root: string;
+  readonly #seLinux: boolean;
   readonly #devices: DeviceMounts;
   readonly #publications = new Publications();
+  readonly #unknown: UnknownVolumes;
   readonly #expansions: Expansions;
   #services: CsiServices | undefined;
   #calls: CallObjects | undefined;
@@ -123,14 +133,15 @@ export class CsiRoom {
   constructor(deps: CsiRoomDependencies, config: CsiRoomConfig) {
     const { nodeName, rootDirectory, toldDirectory, syncFrequencyMs, asksVolumeHealth: asksHealth } = config;
     const { checksMounts = false } = config;
-    const { ports, journal, log, plugins, called, client, driverObjects } = deps;
+    const { ports, journal, log, plugins, called, observer, client, driverObjects } = deps;
     const { clock, random } = ports;
     this.#deps = deps;
-    this.#drivers = new DriverStore({ clock, plugins, called });
+    this.#drivers = new DriverStore({ clock, plugins, called, observer });
     this.#objects = new CsiDriverObjects(clock, driverObjects);
     this.#publisher = client && new CsiNodePublisher({ client, clock, random, journal, log, nodeName });
     this.#names = new CsiNames(ports.hashing, toldDirectory ?? rootDirectory, nodeName);
     this.#root = rootDirectory;
+    this.#seLinux = config.seLinux;
     this.#devices = new DeviceMounts({
       clock,
       journal,
@@ -141,6 +152,12 @@ export class CsiRoom {
     });
     const storage = (): StorageLookup | undefined => this.#services?.storage;
     this.#expansions = new Expansions({ clock, journal, log, nodeName, storage });
+    this.#unknown = new UnknownVolumes({
+      ...{ files: ports.files, mounts: ports.mounts, names: this.#names, journal, log, storage },
+      devices: this.#devices,
+      publications: this.#publications,
+      listed: () => this.#services?.volumesInUse?.listed ?? [],
+    });
     const own = { drivers: this.#drivers, objects: this.#objects };
     this.#refresh = new AllocatableRefresh({
       ...own,
@@ -161,11 +178,13 @@ export class CsiRoom {
       ...ports,
       ...own,
       journal,
+      observer,
       log,
       calls,
       names: this.#names,
       devices: this.#devices,
       publications: this.#publications,
+      unknown: this.#unknown,
       expansions: this.#expansions,
       limitReached: (driver) => void this.#refresh.ask(driver),
       republishMs: syncFrequencyMs / 2,
@@ -191,13 +210,10 @@ export class CsiRoom {
     const { files, mounts } = this.#deps.ports;
     await files.makeDirectory(this.#root, 0o750);
     this.#names.resolve(await files.realPath(this.#root));
-    await takeUpVolumes({
-      files,
-      mounts,
-      names: this.#names,
-      devices: this.#devices,
-      publications: this.#publications,
-    });
+    const parts = { files, mounts, names: this.#names, devices: this.#devices, publications: this.#publications };
+    const found = await takeUpVolumes(parts);
+    await this.#unknown.look(found, undefined);
+    if (this.#unknown.mayBePublished) this.#devices.keepFound();
   }
 
   /** Runs until the signal aborts. Rejects only for a defect. */
@@ -220,11 +236,17 @@ export class CsiRoom {
     const volumes = this.#publications.all().map(({ name, publication: { driver } }) => ({ name, driver }));
     return csiHealth(this.#deps.ports.clock.monotonic(), {
       drivers: drivers.names,
+      seLinuxMount: this.#seLinux ? drivers.names.filter((name) => this.#mountsLabelled(name)) : [],
       problem: drivers.names.length > 0 ? this.#publisher?.problem : undefined,
       calls: drivers.outstanding,
       volumes,
       staged: this.#devices.volumes,
+      unknown: this.#unknown.paths,
     });
+  }
+
+  #mountsLabelled(driver: string): boolean {
+    return this.#objects.peek(driver)?.spec.seLinuxMount === true;
   }
 
   get use(): CsiUse {
@@ -267,10 +289,15 @@ export class CsiRoom {
   /** Volumes that no pod has claimed by then are orphaned. */
   async #tidy(signal: AbortSignal): Promise<void> {
     if (this.#services !== undefined) await orAborted(this.#services.startUp.when("allKnown"), signal);
+    const { clock } = this.#deps.ports;
     const wait = "pods to take up what an earlier run staged";
-    await this.#deps.ports.clock.sleep(wait, takeUpMs, signal).catch(() => {});
-    if (signal.aborted) return;
-    this.#devices.tidy();
-    this.#services?.volumesInUse?.complete();
+    await clock.sleep(wait, takeUpMs, signal).catch(() => {});
+    for (let pauseMs = takeUpMs; !signal.aborted; pauseMs = Math.min(pauseMs * 2, longestLookMs)) {
+      await this.#unknown.lookAgain(signal);
+      if (!this.#unknown.mayBePublished) this.#devices.tidy();
+      if (this.#unknown.paths.length === 0) return this.#services?.volumesInUse?.complete();
+      this.#services?.volumesInUse?.completeKnown();
+      await clock.sleep("volumes with damaged data files to be known", pauseMs, signal).catch(() => {});
+    }
   }
 }

@@ -3,6 +3,8 @@ import type { Cause } from "../journal/entry.ts";
 import { type ActionInput, perform } from "../journal/perform.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { AttachedVolume, VolumeUpkeep } from "../volumes/volume-plugin.ts";
+import { measuredMount, pluginLabel } from "../volumes/volume-operations.ts";
+import { csiDirectoryName } from "./names.ts";
 import { untilDone } from "./patience.ts";
 import type { CsiSource } from "./source.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
@@ -45,13 +47,16 @@ export class PublicationUpkeep implements VolumeUpkeep {
     const { name, driver } = volume.source;
     const attached = await waitForAttachment();
     const isConfirmed = volume.isPublished;
+    const label = { plugin: pluginLabel(csiDirectoryName, driver), migrated: volume.source.isMigrated };
+    const published = (): Promise<void> =>
+      perform(journal, clock, publishedAgain(volume), async () => {
+        if (isConfirmed) await volume.republish(signal, attached);
+        else await volume.setUp(signal, attached);
+      });
     const again = `volume ${name} of pod ${namespace}/${podName} to be published again`;
     await untilDone(clock, again, signal, async () => {
       try {
-        await perform(journal, clock, publishedAgain(volume), async () => {
-          if (isConfirmed) await volume.republish(signal, attached);
-          else await volume.setUp(signal, attached);
-        });
+        await measuredMount(this.#parts, { ...label, mode: volume.source.mode }, published, signal);
         return undefined;
       } catch (error) {
         signal.throwIfAborted();

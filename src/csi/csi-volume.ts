@@ -192,16 +192,18 @@ export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume
     const { stagingPath, staged, isAlwaysStaged } = this.#form;
     const stages = await this.#isStaged(caller.client, caller.signal);
     if (!stages && !isAlwaysStaged) return;
-    const volume = { driver, handle, name, stagingPath };
+    const volume = { driver, handle, name, mode: this.source.mode, stagingPath };
     const holder = `${this.pod.metadata.uid}/${name}`;
-    await this.#parts.devices.stage(volume, staged, holder, caller.signal, async () => {
-      if (stages) await this.#calls.stage(caller, stagingPath);
+    await this.#parts.devices.stage(volume, staged, holder, caller.signal, async (path) => {
+      if (stages) await this.#calls.stage(caller, path);
     });
   }
 
   async #pathsOf({ client, signal }: Caller): Promise<PublishPaths> {
     const isStaged = await this.#isStaged(client, signal);
-    return { target: this.#form.target, staging: isStaged ? this.#form.stagingPath : undefined };
+    const { driver, handle } = this.source;
+    const staging = this.#parts.devices.stagingPath(driver, handle) ?? this.#form.stagingPath;
+    return { target: this.#form.target, staging: isStaged ? staging : undefined };
   }
 
   /** A published volume was staged before. */

@@ -3,22 +3,45 @@ import { test } from "node:test";
 import { CsiScene, csiSpec, root } from "../../test/support/csi-scene.ts";
 import { podWith } from "../../test/support/pods.ts";
 import type { Pod } from "../api/pod.ts";
+import { simHashing } from "../sim/hashing.ts";
+
+const { signal } = new AbortController();
 
 function podOf(uid: string): Pod {
   const pod = podWith({ containers: [{ name: "app" }] });
   return { ...pod, metadata: { ...pod.metadata, uid: uid as Pod["metadata"]["uid"] } };
 }
 
+const pods = `${root}/pods`;
+const plugin = `${root}/plugins/kubernetes.io/csi`;
 const records = {
-  Filesystem: `${root}/pods/u1/volumes/kubernetes.io~csi/pv/vol_data.json`,
-  Block: `${root}/plugins/kubernetes.io/csi/volumeDevices/pv/data/vol_data.json`,
+  Filesystem: `${pods}/u1/volumes/kubernetes.io~csi/pv/vol_data.json`,
+  Block: `${plugin}/volumeDevices/pv/data/vol_data.json`,
 } as const;
+const staged = `${plugin}/d/${simHashing.sha256("h")}`;
+
+/** Files, without the directories that the next volumes use, too. */
+async function filesOf(scene: CsiScene): Promise<readonly string[]> {
+  return (await scene.tree()).filter((path) => !path.endsWith("/"));
+}
+
+async function published(volumeMode: "Filesystem" | "Block" = "Filesystem"): Promise<CsiScene> {
+  const scene = new CsiScene();
+  await scene.begin();
+  await scene.setUp(podOf("u1"), csiSpec({ volumeMode }));
+  return scene;
+}
+
+/** The next run of the kubelet, after the data file at a path was cut off. */
+async function restarted(scene: CsiScene, record: string): Promise<void> {
+  await scene.files.write(record, '{"driverName":"', 0o644);
+  scene.calls.length = 0;
+  await scene.begin();
+}
 
 for (const volumeMode of ["Filesystem", "Block"] as const) {
   test(`a volume whose record is damaged is unpublished before it is unstaged: ${volumeMode}`, async () => {
-    const scene = new CsiScene();
-    await scene.begin();
-    await scene.setUp(podOf("u1"), csiSpec({ volumeMode }));
+    const scene = await published(volumeMode);
     await scene.files.write(records[volumeMode], "", 0o644);
     scene.calls.length = 0;
     await scene.tearDown("u1");
@@ -26,3 +49,113 @@ for (const volumeMode of ["Filesystem", "Block"] as const) {
     assert.deepEqual([await scene.mounts.list(), ...scene.inUse], [[]]);
   });
 }
+
+test("after a restart, a pod's volume with a damaged record is known by what is mounted", async () => {
+  const scene = await published();
+  await restarted(scene, records.Filesystem);
+  scene.devices.tidy();
+  await scene.devices.ended();
+  assert.deepEqual([scene.effects, [...scene.inUse]], [[], ["kubernetes.io/csi/d^h"]]);
+  await scene.tearDown("u1");
+  assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnstageVolume"]);
+  assert.deepEqual([await scene.mounts.list(), await filesOf(scene)], [[], []]);
+});
+
+test("a pod's volume is known by the same PersistentVolume in another pod", async () => {
+  const scene = await published();
+  scene.capabilities = [];
+  await scene.begin();
+  await scene.setUp(podOf("u2"), csiSpec());
+  await scene.files.write(`${staged}/vol_data.json`, "", 0o644);
+  await restarted(scene, records.Filesystem);
+  assert.deepEqual(await scene.unknown.identify("u1", "pv"), scene.publications.get("u2", "pv"));
+});
+
+test("a staged volume with a damaged record is known by its pods, or by what the Node lists", async () => {
+  const scene = await published();
+  await restarted(scene, `${staged}/vol_data.json`);
+  scene.devices.tidy();
+  await scene.tearDown("u1");
+  assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnstageVolume"]);
+
+  const orphan = await published();
+  await orphan.files.removeTree(`${pods}/u1/volumes`, { isUnmounted: true });
+  await restarted(orphan, `${staged}/vol_data.json`);
+  assert.deepEqual(orphan.unknown.paths, [staged]);
+  orphan.listed = ["kubernetes.io/csi/d^other", "kubernetes.io/csi/d^h"];
+  await orphan.unknown.lookAgain(signal);
+  assert.deepEqual(orphan.unknown.paths, []);
+  orphan.devices.tidy();
+  await orphan.devices.ended();
+  assert.deepEqual(orphan.effects, ["nodeUnstageVolume"]);
+});
+
+test("a device with a damaged record is known by its PersistentVolume, and torn down", async () => {
+  const scene = await published("Block");
+  await restarted(scene, records.Block);
+  assert.deepEqual([scene.unknown.paths, scene.unknown.mayBePublished], [[`${plugin}/volumeDevices/pv`], true]);
+  await scene.unknown.lookAgain(signal);
+  assert.equal(scene.unknown.paths.length, 1, "the API server does not have it now");
+  scene.storage.volumes.set("pv", { metadata: { name: "pv" }, spec: { csi: { driver: "d", volumeHandle: "h" } } });
+  await scene.unknown.lookAgain(signal);
+  assert.deepEqual([scene.unknown.paths, [...scene.inUse]], [[], ["kubernetes.io/csi/d^h"]]);
+  scene.devices.tidy();
+  await scene.tearDown("u1");
+  assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnstageVolume"]);
+  assert.deepEqual([await scene.mounts.list(), await filesOf(scene)], [[], []]);
+});
+
+test("what may be published from a volume that was found keeps it staged, even after its last known pod", async () => {
+  const scene = await published();
+  await scene.setUp(podOf("u2"), csiSpec());
+  const mount = `${pods}/u1/volumes/kubernetes.io~csi/other/mount`;
+  await scene.files.makeDirectory(mount, 0o750);
+  await scene.mounts.mount({ source: "server:/x", target: mount, fileSystem: "nfs", options: [], device: "0:99" });
+  await restarted(scene, `${pods}/u1/volumes/kubernetes.io~csi/other/vol_data.json`);
+  assert.deepEqual(scene.entries.filter(({ what }) => what === "VolumeUnknown").length, 1);
+  for (const uid of ["u2", "u1"]) await scene.tearDown(uid);
+  assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnpublishVolume"]);
+  await scene.mounts.unmount(mount);
+  await scene.unknown.lookAgain(signal);
+  assert.equal(scene.unknown.mayBePublished, false);
+  scene.devices.tidy();
+  await scene.devices.ended();
+  assert.equal(scene.effects.at(-1), "nodeUnstageVolume");
+});
+
+for (const volumeMode of ["Filesystem", "Block"] as const) {
+  test(`after a power failure, what is left of a volume without a record is removed: ${volumeMode}`, async () => {
+    const scene = await published(volumeMode);
+    for (const { target } of await scene.mounts.list()) await scene.mounts.unmount(target);
+    scene.mounts.clear();
+    await scene.files.write(`${staged}/vol_data.json`, "", 0o644).catch(() => {});
+    await restarted(scene, records[volumeMode]);
+    assert.deepEqual(scene.unknown.paths, []);
+    await scene.tearDown("u1");
+    assert.deepEqual(scene.effects, []);
+    assert.deepEqual(
+      (await filesOf(scene)).filter((path) => path.startsWith("pods/")),
+      [],
+    );
+  });
+}
+
+test("two PersistentVolumes of one device share its stage, and each is torn down by its own files", async () => {
+  const scene = new CsiScene();
+  await scene.begin();
+  const [first, second] = [csiSpec({ volumeMode: "Block" }), { ...csiSpec({ volumeMode: "Block" }), name: "pv-2" }];
+  await scene.setUp(podOf("u1"), first);
+  await scene.setUp(podOf("u2"), second);
+  const stagingPath = `${plugin}/volumeDevices/staging/pv`;
+  const stages = scene.calls.flatMap(({ request }) => request["stagingTargetPath"] ?? []);
+  assert.deepEqual(stages, [stagingPath, stagingPath, stagingPath]);
+  scene.calls.length = 0;
+  await scene.begin();
+  scene.devices.tidy();
+  await scene.tearDown("u1");
+  assert.deepEqual(scene.effects, ["nodeUnpublishVolume"]);
+  await scene.tearDown("u2");
+  assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnpublishVolume", "nodeUnstageVolume"]);
+  assert.equal(scene.calls.at(-1)?.request["stagingTargetPath"], stagingPath);
+  assert.deepEqual([await filesOf(scene), [...scene.inUse]], [[], []]);
+});

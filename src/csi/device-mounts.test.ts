@@ -7,7 +7,7 @@ import { CsiCallError } from "./call-error.ts";
 import { DeviceMounts, type StageableVolume, type StagedFiles } from "./device-mounts.ts";
 import { DriverStore } from "./driver-store.ts";
 
-const volume: StageableVolume = { driver: "d", handle: "h", name: "pv", stagingPath: "/staging" };
+const volume: StageableVolume = { driver: "d", handle: "h", name: "pv", mode: "Filesystem", stagingPath: "/staging" };
 const { signal } = new AbortController();
 
 /** A driver whose node service the test answers for, and what is on the disk of its volume. */
@@ -16,6 +16,7 @@ class Scene {
   readonly calls: string[] = [];
   readonly inUse = new Set<string>();
   isOnDisk = false;
+  isMounted = false;
   /** What the next calls to unstage end with. */
   readonly unstaging: RpcError[] = [];
   readonly drivers = new DriverStore({
@@ -37,8 +38,9 @@ class Scene {
   readonly files: StagedFiles = {
     save: async () => void (this.isOnDisk = true),
     remove: async () => {
+      if (this.isMounted) return "mounts";
       this.isOnDisk = false;
-      return true;
+      return "nothing";
     },
   };
 
@@ -165,4 +167,34 @@ test("unstaging is retried with upstream's back-off, waits for the driver, and y
   await scene.register();
   await scene.devices.ended();
   assert.equal(scene.calls.filter((call) => call === "unstage").length, 3);
+});
+
+test("a volume that is still mounted after its unstage is in use, and unstaged again", async () => {
+  const scene = new Scene();
+  await scene.register();
+  await scene.stage("u1/pv");
+  scene.isMounted = true;
+  scene.release("u1/pv");
+  await scene.clock.advance(400);
+  assert.deepEqual([scene.calls, scene.inUse.size, scene.isOnDisk], [["stage", "unstage"], 1, true]);
+  scene.isMounted = false;
+  await scene.clock.advance(200);
+  await scene.devices.ended();
+  assert.deepEqual([scene.calls, scene.inUse.size, scene.isOnDisk], [["stage", "unstage", "unstage"], 0, false]);
+});
+
+test("a volume is not staged in two modes at once", async () => {
+  const scene = new Scene();
+  await scene.register();
+  await scene.stage("u1/pv");
+  const block: StageableVolume = { ...volume, name: "pv-raw", mode: "Block" };
+  await assert.rejects(
+    scene.devices.stage(block, scene.files, "u2/pv-raw", signal, async () => {}),
+    /volume h of driver d is in use on this node as a file system \(PersistentVolume pv\): it cannot be a device/,
+  );
+  scene.release("u1/pv");
+  await scene.devices.ended();
+  assert.deepEqual(scene.calls, ["stage", "unstage"], "who waits does not keep it staged");
+  await scene.devices.stage(block, scene.files, "u2/pv-raw", signal, async () => void scene.calls.push("stage"));
+  assert.deepEqual(scene.calls, ["stage", "unstage", "stage"]);
 });

@@ -7,6 +7,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { isFinal } from "./call-error.ts";
 import type { DriverStore } from "./driver-store.ts";
+import { VolumeError } from "../runtime/volume-error.ts";
 import { type CsiNames, uniqueVolumeName } from "./names.ts";
 import { untilDone } from "./patience.ts";
 
@@ -14,18 +15,22 @@ import { untilDone } from "./patience.ts";
 export interface StageableVolume {
   readonly driver: string;
   readonly handle: string;
-  /** The PV's name, for messages. */
+  /** The PV's name. */
   readonly name: string;
+  readonly mode: "Filesystem" | "Block";
   /** Where the driver stages it. */
   readonly stagingPath: string;
 }
 
+/** What is left of a volume's files and directories on disk after their removal. */
+export type Remains = "nothing" | "mounts" | "content";
+
 /** The staged volume's files on disk. */
 export interface StagedFiles {
-  /** Before the driver's call. */
-  save(volume: StageableVolume): Promise<void>;
-  /** After it was unstaged; false: something is still mounted there. */
-  remove(volume: StageableVolume): Promise<boolean>;
+  /** Before the driver's call. @param stagesHere the driver stages it at the volume's own path */
+  save(volume: StageableVolume, stagesHere: boolean): Promise<void>;
+  /** After it was unstaged. */
+  remove(volume: StageableVolume): Promise<Remains>;
 }
 
 /** Lists volumes in use on the Node: they must not be detached. */
@@ -50,9 +55,19 @@ export interface DeviceMountsDependencies {
  */
 type StagingState = "absent" | "uncertain" | "staged";
 
-interface Staging {
+/** A PersistentVolume's files of a staged volume. */
+interface StagedRecord {
   readonly volume: StageableVolume;
   readonly files: StagedFiles;
+  /** The driver stages it at this volume's path. */
+  readonly stagesHere: boolean;
+}
+
+interface Staging {
+  /** The one that came first: the specification allows a volume one staging path. */
+  volume: StageableVolume;
+  /** By staging path. Several PersistentVolumes may lead to one volume of a driver, each with files of its own. */
+  readonly records: Map<string, StagedRecord>;
   /** Pods' volumes that are, or may be, published from it: `<uid>/<name>`. */
   readonly holders: Set<string>;
   state: StagingState;
@@ -76,6 +91,8 @@ export class DeviceMounts {
   /** Serialize calls for a volume, by its unique name. */
   readonly #turns = new Turns();
   #signal: AbortSignal | undefined;
+  /** Something on disk may be published from any volume that was found there. */
+  #keepsFound = false;
 
   constructor(deps: DeviceMountsDependencies) {
     this.#deps = deps;
@@ -94,13 +111,22 @@ export class DeviceMounts {
     for (const staging of this.#stagings.values()) this.#unstageIfUnheld(staging);
   }
 
-  /** A volume found on disk: the next call shows whether it is staged. */
-  found(volume: StageableVolume, files: StagedFiles): void {
+  /**
+   * A volume found on disk: the next call shows whether it is staged.
+   * @param stagesHere its own staging path is there
+   */
+  found(volume: StageableVolume, files: StagedFiles, stagesHere = true): void {
     const unique = uniqueVolumeName(volume.driver, volume.handle);
-    const staging = this.#stagingOf(unique, volume, files);
+    const staging = this.#stagingOf(unique, volume);
+    staging.records.set(volume.stagingPath, { volume, files, stagesHere });
     if (staging.state === "absent") staging.state = "uncertain";
     staging.holders.add(holderOfFound);
     this.#deps.inUse()?.use(unique, holderOfStaged);
+  }
+
+  /** A pod of an earlier run has it, staged or not, until the pod has released its volumes. */
+  listInUse(driver: string, handle: string, uid: string): void {
+    this.#deps.inUse()?.use(uniqueVolumeName(driver, handle), uid);
   }
 
   /** A pod's volume on disk is, or may be, published from it. */
@@ -108,40 +134,63 @@ export class DeviceMounts {
     this.#stagings.get(uniqueVolumeName(driver, handle))?.holders.add(holder);
   }
 
+  /** Where a volume is or may be staged; undefined: it is not. */
+  stagingPath(driver: string, handle: string): string | undefined {
+    return this.#stagings.get(uniqueVolumeName(driver, handle))?.volume.stagingPath;
+  }
+
   /**
    * Stages the volume unless it is staged; from now on the holder keeps it staged. Rejects with the call's error, or
    * the signal's reason.
+   * @param call with the path to stage it at, which may be that of another PersistentVolume
    */
   async stage(
     volume: StageableVolume,
     files: StagedFiles,
     holder: string,
     signal: AbortSignal,
-    call: () => Promise<void>,
+    call: (stagingPath: string) => Promise<void>,
   ): Promise<void> {
     const name = uniqueVolumeName(volume.driver, volume.handle);
-    const staging = this.#stagingOf(name, volume, files);
+    const staging = this.#stagingOf(name, volume);
     staging.holders.add(holder);
     this.#deps.inUse()?.use(name, holderOfStaged);
     using _turn = await this.#turns.take(name, signal);
-    if (staging.state === "staged") return;
+    if (staging.records.size === 0) staging.volume = volume;
+    if (staging.volume.mode !== volume.mode) {
+      // Its pod waits until the others have released the volume.
+      this.release(volume.driver, volume.handle, holder);
+      throw otherMode(staging.volume, volume);
+    }
+    const { stagingPath } = staging.volume;
     const before = staging.state;
+    if (before === "staged" && staging.records.has(volume.stagingPath)) return;
+    const record = { volume, files, stagesHere: volume.stagingPath === stagingPath };
+    // The driver's error is reported, whatever happens to the directories.
+    const discard = async (): Promise<void> => {
+      staging.records.delete(volume.stagingPath);
+      await files.remove(volume).catch(() => {});
+    };
+    const isNew = !staging.records.has(volume.stagingPath);
+    staging.records.set(volume.stagingPath, record);
     try {
-      await files.save(volume);
+      await files.save(volume, record.stagesHere);
     } catch (error) {
       // Otherwise its directories would be orphaned.
-      if (before === "absent") await files.remove(volume).catch(() => false);
+      if (before === "absent" || !record.stagesHere) await discard();
       throw error;
     }
+    if (before === "staged") return;
     staging.state = "uncertain";
     try {
-      await call();
+      await call(stagingPath);
       staging.state = "staged";
     } catch (error) {
       if (isFinal(error) && before === "absent") {
-        // The driver's error is reported, whatever happens to the directories.
-        await files.remove(volume).catch(() => false);
+        await discard();
         staging.state = "absent";
+      } else if (isFinal(error) && isNew && !record.stagesHere) {
+        await discard();
       }
       throw error;
     }
@@ -168,8 +217,14 @@ export class DeviceMounts {
     }
   }
 
+  /** Keeps volumes found on disk staged until the next {@link tidy}, because one may be published unseen. */
+  keepFound(): void {
+    this.#keepsFound = true;
+  }
+
   /** Starting pods have had time to claim volumes found on disk. */
   tidy(): void {
+    this.#keepsFound = false;
     for (const staging of this.#stagings.values()) {
       if (staging.holders.delete(holderOfFound)) this.#unstageIfUnheld(staging);
     }
@@ -180,12 +235,12 @@ export class DeviceMounts {
     await Promise.all([...this.#stagings.values()].flatMap(({ unstaging = [] }) => unstaging));
   }
 
-  #stagingOf(name: string, volume: StageableVolume, files: StagedFiles): Staging {
+  #stagingOf(name: string, volume: StageableVolume): Staging {
     const known = this.#stagings.get(name);
     if (known !== undefined) return known;
     const staging: Staging = {
       volume,
-      files,
+      records: new Map(),
       holders: new Set(),
       state: "absent",
       unstaging: undefined,
@@ -196,7 +251,7 @@ export class DeviceMounts {
 
   #released(staging: Staging): void {
     // Its last pod is gone, so no other can claim it.
-    if (staging.holders.size === 1) staging.holders.delete(holderOfFound);
+    if (staging.holders.size === 1 && !this.#keepsFound) staging.holders.delete(holderOfFound);
     this.#unstageIfUnheld(staging);
   }
 
@@ -240,8 +295,8 @@ export class DeviceMounts {
 
   async #unstageNow(staging: Staging, signal: AbortSignal): Promise<void> {
     const { clock, journal, drivers, names } = this.#deps;
-    const { volume, holders, files } = staging;
-    const { driver, handle, name, stagingPath } = volume;
+    const { volume, holders, records } = staging;
+    const { driver, handle, name } = volume;
     const client = drivers.get(driver);
     invariant(
       "a volume is unstaged when no pod uses it",
@@ -249,15 +304,35 @@ export class DeviceMounts {
       () => `${name}: ${[...holders].join(" ")}`,
     );
     staging.state = "uncertain";
+    const paths = [...records.values()].filter(({ stagesHere }) => stagesHere).map((each) => each.volume.stagingPath);
     if (await client.supports("stageUnstage", { signal })) {
       const message = `unstage volume ${name}`;
       const action = { what: "UnstageVolume", message, cause: nobodyHoldsIt, data: { volume: name, driver } } as const;
-      const told = names.toldToDrivers(stagingPath);
-      await perform(journal, clock, action, () => client.unstage(handle, told, { signal }));
+      for (const path of paths) {
+        await perform(journal, clock, action, () => client.unstage(handle, names.toldToDrivers(path), { signal }));
+      }
     }
-    if (!(await files.remove(volume))) {
-      this.#deps.log.warn("staging directory is still mounted after NodeUnstageVolume", { volume: name, stagingPath });
-    }
+    await this.#removeFiles(staging);
     staging.state = "absent";
   }
+
+  /** @throws Error while something is mounted: the volume must not be detached */
+  async #removeFiles({ records }: Staging): Promise<void> {
+    for (const [path, { volume, files }] of records) {
+      const remains = await files.remove(volume);
+      if (remains === "mounts") throw new Error(`something is still mounted at ${path} after NodeUnstageVolume`);
+      // It is on the node's own disk, not on the volume.
+      const { name } = volume;
+      if (remains === "content") this.#deps.log.warn("staging directory is not empty", { volume: name, path });
+      else records.delete(path);
+    }
+  }
+}
+
+function otherMode(staged: StageableVolume, { driver, handle, mode }: StageableVolume): VolumeError {
+  const [is, cannot] = mode === "Block" ? ["a file system", "a device"] : ["a device", "a file system"];
+  return new VolumeError(
+    `volume ${handle} of driver ${driver} is in use on this node as ${is} (PersistentVolume ${staged.name}): ` +
+      `it cannot be ${cannot} at the same time`,
+  );
 }

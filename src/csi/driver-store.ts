@@ -8,6 +8,7 @@ export interface DriverStoreDependencies {
   readonly clock: Clock;
   readonly plugins: PluginClient;
   readonly called: CsiClientParts["called"];
+  readonly observer?: CsiClientParts["observer"];
 }
 
 interface RegisteredDriver {
@@ -56,11 +57,11 @@ export class DriverStore {
 
   /** Adds a driver, replacing an earlier registration of its name. */
   async add(name: string, endpoint: string, version: string): Promise<CsiClient> {
-    const { clock, plugins, called } = this.#deps;
+    const { clock, plugins, called, observer } = this.#deps;
     // Only a node with drivers loads it.
     const { Node, VolumeCapability_AccessMode_Mode: accessModes } = await import("../ports/gen/csi/v1/csi_pb.js");
     const calls = plugins.connect(Node, endpoint, `CSI driver ${name}`);
-    const client = new CsiClient({ clock, name, calls, accessModes, called });
+    const client = new CsiClient({ clock, name, calls, accessModes, called, observer });
     this.#drivers.get(name)?.client[Symbol.dispose]();
     this.#drivers.set(name, { client, version });
     this.#awaited.get(name)?.resolve();

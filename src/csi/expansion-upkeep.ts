@@ -1,5 +1,7 @@
 import type { VolumeUpkeep } from "../volumes/volume-plugin.ts";
+import { measuredOperation, pluginLabel } from "../volumes/volume-operations.ts";
 import type { ClaimedVolume } from "./expansions.ts";
+import { csiDirectoryName } from "./names.ts";
 import { untilDone } from "./patience.ts";
 import type { CsiSource } from "./source.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
@@ -33,11 +35,14 @@ export class ExpansionUpkeep implements VolumeUpkeep {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, drivers, expansions } = this.#parts;
-    const { name, driver } = this.#volume.source;
+    const { name, driver, isMigrated } = this.#volume.source;
     using _keeping = expansions.keep(this.#claimed);
     if (!(await drivers.get(driver).supports("expand", { signal }))) return;
+    const label = { plugin: pluginLabel(csiDirectoryName, driver), migrated: isMigrated };
+    const grow = (bytes: bigint): Promise<void> =>
+      measuredOperation(this.#parts, "volume_fs_resize", label, () => this.#volume.growTo(bytes, signal), signal);
     await untilDone(clock, `volume ${name} to be expanded`, signal, async () => {
-      const error = await expansions.look(this.#claimed, (bytes) => this.#volume.growTo(bytes, signal), signal);
+      const error = await expansions.look(this.#claimed, grow, signal);
       return error && { error, until: drivers.has(driver) ? undefined : drivers.registered(driver) };
     });
   }

@@ -2,6 +2,7 @@ import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import { giveVolumeToGroup } from "../volumes/group-ownership.ts";
+import { pluginLabel } from "../volumes/volume-operations.ts";
 import type { VolumePaths } from "../volumes/volume-paths.ts";
 import { csiDirectoryName } from "./names.ts";
 import { removeVolumeDirectory } from "./removal.ts";
@@ -102,7 +103,7 @@ export class MountForm implements VolumeForm {
 async function giveToGroup(
   parts: CsiVolumeParts,
   pod: Pod,
-  { readOnly, fsType, accessModes, lifecycle, handle }: CsiSource,
+  { readOnly, fsType, accessModes, lifecycle, handle, driver: driverName }: CsiSource,
   target: string,
   { client, driver, signal }: Caller,
 ): Promise<void> {
@@ -112,7 +113,8 @@ async function giveToGroup(
   const modes = lifecycle === "Ephemeral" ? undefined : (accessModes ?? []);
   if (!givesToGroup({ fsGroup: gid, readOnly, fsType, accessModes: modes }, groupPolicy(driver))) return;
   try {
-    await giveVolumeToGroup(parts, pod, { directory: target, shown: target, gid }, signal);
+    const plugin = pluginLabel(csiDirectoryName, driverName);
+    await giveVolumeToGroup(parts, pod, { directory: target, shown: target, gid, plugin }, signal);
   } catch (error) {
     signal.throwIfAborted();
     throw new VolumeError(`applyFSGroup failed for vol ${handle}: ${errorMessage(error)}`, { cause: error });

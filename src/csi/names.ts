@@ -5,6 +5,10 @@ import type { Hashing } from "../ports/hashing.ts";
 export const csiPluginName = "kubernetes.io/csi";
 /** Its form in paths: the parent directory of the plugin's volumes of each pod. */
 export const csiDirectoryName = "kubernetes.io~csi";
+/** Where block volumes are staged, below the plugin's directory. */
+export const stagedBlockDirectory = "volumeDevices/staging";
+/** Where they are published, below the plugin's directory. */
+export const publishedBlockDirectory = "volumeDevices/publish";
 
 /** The API's rules for a CSIDriver name: a DNS subdomain of at most 63 characters, in any case. */
 export function isDriverName(name: string): boolean {
@@ -69,12 +73,16 @@ export class CsiNames {
     return `${this.plugin}/${driver}/${this.#hashing.sha256(handle)}`;
   }
 
+  get blockStagings(): string {
+    return `${this.plugin}/${stagedBlockDirectory}`;
+  }
+
   blockStaging(volume: string): string {
-    return `${this.plugin}/volumeDevices/staging/${volume}`;
+    return `${this.blockStagings}/${volume}`;
   }
 
   blockPublishDirectory(volume: string): string {
-    return `${this.plugin}/volumeDevices/publish/${volume}`;
+    return `${this.plugin}/${publishedBlockDirectory}/${volume}`;
   }
 
   blockPublish(volume: string, podUid: string): string {

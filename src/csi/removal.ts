@@ -1,5 +1,6 @@
 import { type Files, removeEmpty } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
+import type { Remains } from "./device-mounts.ts";
 import { dataFileName } from "./volume-data.ts";
 
 export interface RemovalDependencies {
@@ -13,17 +14,17 @@ export interface RemovalDependencies {
  * would block the call.
  * @param directory of the data file
  * @param target in it
- * @returns false: something is still mounted there, and everything stays
+ * @returns what stays of them, with the data file
  */
 export async function removeVolumeDirectory(
   { files, mounts }: RemovalDependencies,
   directory: string,
   target: string,
-): Promise<boolean> {
-  if ((await mounts.below(directory)).length > 0) return false;
+): Promise<Remains> {
+  if ((await mounts.below(directory)).length > 0) return "mounts";
   // Its content belongs to the driver, or to a pod.
-  if (!(await removeEmpty(files, target))) return false;
+  if (!(await removeEmpty(files, target))) return "content";
   await files.remove(`${directory}/${dataFileName}`);
   await removeEmpty(files, directory);
-  return true;
+  return "nothing";
 }

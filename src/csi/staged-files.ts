@@ -1,7 +1,7 @@
 import type { Files } from "../ports/files.ts";
 import { removeEmpty } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
-import type { StageableVolume, StagedFiles } from "./device-mounts.ts";
+import type { Remains, StageableVolume, StagedFiles } from "./device-mounts.ts";
 import type { CsiNames } from "./names.ts";
 import { removeVolumeDirectory } from "./removal.ts";
 import { dataFileName, saveVolumeData } from "./volume-data.ts";
@@ -27,7 +27,7 @@ export class StagedMountFiles implements StagedFiles {
     await saveVolumeData(files, this.#directory, { driverName: driver, volumeHandle: handle });
   }
 
-  async remove(): Promise<boolean> {
+  async remove(): Promise<Remains> {
     return await removeVolumeDirectory(this.#parts, this.#directory, this.#target);
   }
 
@@ -39,20 +39,20 @@ export class StagedMountFiles implements StagedFiles {
 /** The same for a block volume, whose data file is with the devices of its pods. */
 export function stagedBlockFiles({ files, mounts }: StagedFilesParts, names: CsiNames): StagedFiles {
   return {
-    save: async (volume) => {
+    save: async (volume, stagesHere) => {
       await saveBlockData({ files, mounts }, names, volume);
-      await files.makeDirectory(names.blockStaging(volume.name), 0o750);
+      if (stagesHere) await files.makeDirectory(names.blockStaging(volume.name), 0o750);
     },
     remove: async ({ name }) => {
       const own = [names.blockStaging(name), names.blockPublishDirectory(name), names.blockDirectory(name)];
-      for (const directory of own) if ((await mounts.below(directory)).length > 0) return false;
+      for (const directory of own) if ((await mounts.below(directory)).length > 0) return "mounts";
       await removeEmpty(files, names.blockPublishDirectory(name));
-      if (!(await removeEmpty(files, names.blockStaging(name)))) return false;
-      if (!(await removeEmpty(files, names.blockGlobalMap(name)))) return false;
+      if (!(await removeEmpty(files, names.blockStaging(name)))) return "content";
+      if (!(await removeEmpty(files, names.blockGlobalMap(name)))) return "content";
       await files.remove(`${names.blockData(name)}/${dataFileName}`);
       await removeEmpty(files, names.blockData(name));
       await removeEmpty(files, names.blockDirectory(name));
-      return true;
+      return "nothing";
     },
   };
 }

@@ -5,6 +5,7 @@ import type { Logger } from "../ports/log.ts";
 import type { LoopDevices } from "../ports/loop-devices.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
+import type { OperationObserver } from "../volumes/volume-operations.ts";
 import type { CallObjects } from "./call-inputs.ts";
 import type { CsiDriverObjects } from "./csi-driver-objects.ts";
 import type { DeviceMounts } from "./device-mounts.ts";
@@ -12,6 +13,7 @@ import type { DriverStore } from "./driver-store.ts";
 import type { Expansions } from "./expansions.ts";
 import type { CsiNames } from "./names.ts";
 import type { Publications } from "./publications.ts";
+import type { UnknownVolumes } from "./unknown-volumes.ts";
 
 /** The dependencies of CSI volumes. */
 export interface CsiVolumeParts {
@@ -21,6 +23,7 @@ export interface CsiVolumeParts {
   readonly loopDevices: LoopDevices;
   readonly volumeFiles: Pick<VolumeFiles, "giveToGroup">;
   readonly journal: Recorder;
+  readonly observer?: OperationObserver;
   readonly log: Logger;
   readonly drivers: DriverStore;
   readonly objects: CsiDriverObjects;
@@ -28,6 +31,7 @@ export interface CsiVolumeParts {
   readonly names: CsiNames;
   readonly devices: DeviceMounts;
   readonly publications: Publications;
+  readonly unknown: Pick<UnknownVolumes, "identify">;
   readonly expansions: Expansions;
   /** The node has no place for another volume of the driver. */
   readonly limitReached: (driver: string) => void;

@@ -1,18 +1,8 @@
 import { type DirectoryEntry, type Files, removeEmpty } from "../ports/files.ts";
-import type { Mounts } from "../ports/mounts.ts";
-import type { DeviceMounts } from "./device-mounts.ts";
-import { csiDirectoryName, type CsiNames } from "./names.ts";
-import type { Publications } from "./publications.ts";
-import { stagedBlockFiles, StagedMountFiles } from "./staged-files.ts";
-import { loadVolumeData } from "./volume-data.ts";
-
-export interface StartParts {
-  readonly files: Files;
-  readonly mounts: Pick<Mounts, "below">;
-  readonly names: CsiNames;
-  readonly devices: DeviceMounts;
-  readonly publications: Publications;
-}
+import { csiDirectoryName } from "./names.ts";
+import { takeUpBlock, takeUpPublished, type TakeUpParts, takeUpStaged } from "./take-up.ts";
+import type { UnknownVolume } from "./unknown-volumes.ts";
+import { loadVolumeData, type VolumeData } from "./volume-data.ts";
 
 /** Subdirectories other than those of block volumes. */
 const notVolumes: ReadonlySet<string> = new Set(["staging", "publish"]);
@@ -20,40 +10,57 @@ const notVolumes: ReadonlySet<string> = new Set(["staging", "publish"]);
 /**
  * Finds the volumes that an earlier run left on disk: they are, or may be, staged and published. Nothing below a mount
  * point is read, because a dead server would block the start.
+ * @returns those without a legible data file
  */
-export async function takeUpVolumes(parts: StartParts): Promise<void> {
+export async function takeUpVolumes(parts: TakeUpParts): Promise<readonly UnknownVolume[]> {
   const { files, names, devices } = parts;
-  for (const { name: driver, type } of await directoriesOf(files, names.plugin)) {
-    if (type !== "directory") continue;
-    if (driver === "volumeDevices") await takeUpBlocks(parts);
-    else await takeUpStaged(parts, driver);
+  const unknown: UnknownVolume[] = [];
+  for (const { name: driver } of await directoriesOf(files, names.plugin)) {
+    if (driver === "volumeDevices") unknown.push(...(await takeUpBlocks(parts)));
+    else unknown.push(...(await takeUpDriver(parts, driver)));
   }
+  const withMounts = await podsWithMounts(parts);
   // Inline volumes are never staged; they are found when their pods are synced.
-  if (devices.volumes.length === 0) return;
-  for (const { name: uid } of await directoriesOf(files, names.pods)) await takeUpPod(parts, uid);
+  const all = devices.volumes.length === 0 ? [] : await directoriesOf(files, names.pods);
+  const pods = new Set([...all.map(({ name }) => name), ...withMounts]);
+  for (const uid of pods) unknown.push(...(await takeUpPod(parts, uid)));
+  return unknown;
 }
 
 async function directoriesOf(files: Pick<Files, "list">, directory: string): Promise<readonly DirectoryEntry[]> {
   return (await files.list(directory)).filter(({ type }) => type === "directory");
 }
 
-async function takeUpStaged({ files, mounts, names, devices }: StartParts, driver: string): Promise<void> {
+/** UIDs of pods with mounted volumes of drivers. */
+async function podsWithMounts({ mounts, names }: TakeUpParts): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  for (const { target } of await mounts.below(names.pods)) {
+    const [uid = "", parent, kind] = target.slice(names.pods.length + 1).split("/");
+    if (parent === "volumes" && kind === csiDirectoryName) found.add(uid);
+  }
+  return found;
+}
+
+async function takeUpDriver(parts: TakeUpParts, driver: string): Promise<readonly UnknownVolume[]> {
+  const { files, names } = parts;
+  const unknown: UnknownVolume[] = [];
   for (const { name: hash } of await directoriesOf(files, `${names.plugin}/${driver}`)) {
     const directory = `${names.plugin}/${driver}/${hash}`;
     const data = await loadVolumeData(files, directory);
-    if (data === undefined) await removeUnfinished({ files, mounts }, directory);
     // A data file only counts in the directory that belongs to its content.
-    if (data === undefined || names.staged(data.driverName, data.volumeHandle) !== directory) continue;
-    const { driverName, volumeHandle } = data;
-    const stagingPath = `${directory}/globalmount`;
-    const volume = { driver: driverName, handle: volumeHandle, name: volumeHandle, stagingPath };
-    devices.found(volume, new StagedMountFiles({ files, mounts }, directory));
+    if (data !== undefined && names.staged(data.driverName, data.volumeHandle) === directory) {
+      takeUpStaged(parts, directory, identityOf(data));
+      continue;
+    }
+    if (data === undefined) await removeUnfinished(parts, directory);
+    unknown.push({ kind: "staged", driver, directory });
   }
+  return unknown;
 }
 
 /** A run that ended before it wrote the data file has not called the driver. */
 async function removeUnfinished(
-  { files, mounts }: Pick<StartParts, "files" | "mounts">,
+  { files, mounts }: Pick<TakeUpParts, "files" | "mounts">,
   directory: string,
 ): Promise<void> {
   const entries = await files.list(directory);
@@ -61,38 +68,49 @@ async function removeUnfinished(
   if (await removeEmpty(files, `${directory}/globalmount`)) await removeEmpty(files, directory);
 }
 
-async function takeUpBlocks({ files, mounts, names, devices }: StartParts): Promise<void> {
+async function takeUpBlocks(parts: TakeUpParts): Promise<readonly UnknownVolume[]> {
+  const { files, names } = parts;
+  const known: { readonly name: string; readonly data: VolumeData; readonly isStagedHere: boolean }[] = [];
+  const unknown: UnknownVolume[] = [];
+  const stagings = new Set((await files.list(names.blockStagings)).map(({ name }) => name));
   for (const { name } of await directoriesOf(files, `${names.plugin}/volumeDevices`)) {
     if (notVolumes.has(name)) continue;
     const data = await loadVolumeData(files, names.blockData(name));
-    if (data === undefined) continue;
-    const { driverName: driver, volumeHandle: handle } = data;
-    const volume = { driver, handle, name, stagingPath: names.blockStaging(name) };
-    devices.found(volume, stagedBlockFiles({ files, mounts }, names));
-    // A published volume without a link in its pod would never be found there, and never torn down.
-    for (const { name: uid } of await files.list(names.blockPublishDirectory(name))) {
-      const directory = `${names.pods}/${uid}/volumeDevices/${csiDirectoryName}`;
-      if ((await files.stat(`${directory}/${name}`)) !== undefined) continue;
-      await files.makeDirectory(directory, 0o750);
-      await files.symlink(names.blockPublish(name, uid), `${directory}/${name}`);
-    }
+    if (data === undefined) unknown.push({ kind: "block", name });
+    else known.push({ name, data, isStagedHere: stagings.has(name) });
   }
+  // Of several PersistentVolumes of one volume, those are staged whose directories are there. A driver may have removed
+  // the directory of a single one, and unstaged it or not.
+  const staged = known.filter(({ isStagedHere }) => isStagedHere);
+  for (const { name, data } of staged) await takeUpBlock(parts, name, identityOf(data));
+  for (const { name, data, isStagedHere } of known) {
+    if (isStagedHere) continue;
+    const isElsewhere = staged.some((other) => isSame(other.data, data));
+    await takeUpBlock(parts, name, identityOf(data), !isElsewhere);
+  }
+  return unknown;
 }
 
-async function takeUpPod({ files, names, devices, publications }: StartParts, uid: string): Promise<void> {
+async function takeUpPod(parts: TakeUpParts, uid: string): Promise<readonly UnknownVolume[]> {
+  const { files, names } = parts;
   const pod = `${names.pods}/${uid}`;
+  const unknown: UnknownVolume[] = [];
   for (const { name } of await directoriesOf(files, `${pod}/volumes/${csiDirectoryName}`)) {
     const data = await loadVolumeData(files, `${pod}/volumes/${csiDirectoryName}/${name}`);
-    if (data === undefined) continue;
-    const { driverName: driver, volumeHandle: handle } = data;
-    publications.take(uid, name, { driver, handle }).state = "uncertain";
-    devices.hold(driver, handle, `${uid}/${name}`);
+    if (data === undefined) unknown.push({ kind: "published", uid, name });
+    else takeUpPublished(parts, uid, name, identityOf(data));
   }
   for (const { name } of await files.list(`${pod}/volumeDevices/${csiDirectoryName}`)) {
     const data = await loadVolumeData(files, names.blockData(name));
-    if (data === undefined) continue;
-    const { driverName: driver, volumeHandle: handle } = data;
-    publications.take(uid, name, { driver, handle }).state = "uncertain";
-    devices.hold(driver, handle, `${uid}/${name}`);
+    if (data !== undefined) takeUpPublished(parts, uid, name, identityOf(data));
   }
+  return unknown;
+}
+
+function identityOf({ driverName: driver, volumeHandle: handle }: VolumeData) {
+  return { driver, handle };
+}
+
+function isSame(a: VolumeData, b: VolumeData): boolean {
+  return a.driverName === b.driverName && a.volumeHandle === b.volumeHandle;
 }

@@ -268,6 +268,7 @@ export class Node {
         observed: view.status,
         pendingResize: view.resize?.pending?.reason,
         resizing: view.resize?.inProgress !== undefined,
+        volumePlugins: view.pod === undefined ? [] : this.#kubelet.volumes.plugins(view.pod),
       };
     });
     return { pods, mirrors: this.#parts.cluster !== undefined };

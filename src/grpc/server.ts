@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type ServerHttp2Session } from "node:http2";
+import { createServer, type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Session } from "node:http2";
 import type { Server } from "node:net";
 import { Code, ConnectError, type ConnectRouter, type Interceptor } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
@@ -12,6 +12,8 @@ export interface GrpcServerOptions {
   /** For unary calls of all clients together; calls above the limit are rejected. */
   readonly limit: { readonly perSecond: number; readonly burst: number };
 }
+
+type Handler = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
 
 /** Requests are a few bytes. */
 const maxRequestBytes = 64 * 1024;
@@ -36,7 +38,7 @@ export async function serveGrpc(
     interceptors: [limited(clock, new TokenBucket(limit.perSecond, limit.burst)), withCodes],
   });
   const sessions = new Set<ServerHttp2Session>();
-  const server = createServer({ settings: { maxConcurrentStreams: maxStreams } }, adapter);
+  const server = createServer({ settings: { maxConcurrentStreams: maxStreams } }, withoutAuthority(adapter));
   server.on("session", (session) => {
     sessions.add(session);
     // Broken connections are a matter of the clients.
@@ -56,6 +58,17 @@ export async function serveGrpc(
       await closed;
       await remove();
     },
+  };
+}
+
+/**
+ * The adapter makes a URL of a request's authority. Go's clients name the path of the socket, percent-encoded, which is
+ * none: the error, thrown in a listener, would end the process.
+ */
+function withoutAuthority(handle: Handler): Handler {
+  return (request, response) => {
+    request.headers[":authority"] = "localhost";
+    handle(request, response);
   };
 }
 

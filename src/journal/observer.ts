@@ -26,6 +26,29 @@ export type AccessJudgement =
   /** The records or the pod's credentials are unreadable. */
   | "error";
 
+/** Upstream's names of operations on volumes. */
+export type StorageOperationName =
+  | "verify_controller_attached_volume"
+  | "volume_mount"
+  | "map_volume"
+  | "volume_apply_access_control"
+  | "volume_fs_resize"
+  | "volume_unmount"
+  | "unmap_volume"
+  | "unmount_device"
+  | "unmap_device";
+
+/** One operation on a volume. */
+export interface StorageOperation {
+  /** Upstream's full name: `kubernetes.io/csi:hostpath.csi.k8s.io`. */
+  readonly plugin: string;
+  readonly name: StorageOperationName;
+  readonly failed: boolean;
+  /** The volume was translated from a removed in-tree plugin. */
+  readonly migrated: boolean;
+  readonly durationMs: number;
+}
+
 /** Observes what is not in the journal, for metrics. Returns immediately, throws nothing, decides nothing. */
 export interface Observer {
   /** A unary CRI call has ended. @param method as CRI spells it */
@@ -49,6 +72,10 @@ export interface Observer {
   memoryProtected(requests: { readonly guaranteedBytes: bigint; readonly burstableBytes: bigint }): void;
   /** A volume was measured. @param source `statfs`, `du` or a driver's name */
   volumeMeasured(source: string, durationMs: number): void;
+  /** An operation on a volume has ended. */
+  storageOperation(operation: StorageOperation): void;
+  /** A volume is mounted for its pod. @param durationMs since it was wanted, with all attempts and waits */
+  volumeMounted(plugin: string, durationMs: number): void;
   /** A pod's access to a present image was verified. */
   accessJudged(judgement: AccessJudgement): void;
 }

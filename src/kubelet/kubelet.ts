@@ -1,3 +1,4 @@
+import type { Pod } from "../api/pod.ts";
 import type { PodUid } from "../base/ids.ts";
 import { onAbort } from "../base/abort.ts";
 import type { StartUp } from "../base/start-up.ts";
@@ -23,6 +24,8 @@ import { managerRows } from "./rows.ts";
 /** What is known of volumes. */
 interface VolumesView {
   readonly measured: (uid: PodUid) => readonly MeasuredVolume[];
+  /** Upstream's names of the plugins of a pod's volumes, as far as they are known. */
+  readonly plugins: (pod: Pod) => readonly string[];
   /** Whose storage or driver does not answer. */
   readonly silent: () => readonly StorageWait[];
   /** What a volume's directory takes by its quota; undefined: its tree has to be walked. */
@@ -58,9 +61,10 @@ export class Kubelet {
     this.garbage = managers.garbage;
     this.listing = managers.pleg;
     this.startUp = managers.startUp;
-    const { volumeStats, storageWaits, quotas } = managers.acting;
+    const { volumes, volumeStats, storageWaits, quotas } = managers.acting;
     this.volumes = {
       measured: (uid) => volumeStats.of(uid),
+      plugins: (pod) => volumes.pluginLabels(pod),
       silent: () => storageWaits.hanging,
       quotaUsage: async (...of) => await quotas?.usage(...of),
     };

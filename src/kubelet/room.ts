@@ -65,7 +65,7 @@ export interface RoomServices {
   /** What pods refer to. */
   readonly objects: ObjectLookup;
   /** Volumes that must not be detached; undefined: the node is in no cluster. */
-  readonly volumesInUse: Pick<NodeVolumes, "use" | "release" | "complete"> | undefined;
+  readonly volumesInUse: Pick<NodeVolumes, "use" | "release" | "listed" | "complete" | "completeKnown"> | undefined;
   /** The objects behind claims; undefined: the node is in no cluster. */
   readonly storage: StorageLookup | undefined;
   /** Restarts a pod, under its UID, that has ended and is still desired. */

@@ -167,7 +167,7 @@ function makeVolumes(
     : undefined;
   const local = localPlugins({
     ...{ clock, random, files, memoryFiles, volumeFiles, mounts, loopDevices, processes },
-    ...{ journal, objects, node, quotas },
+    ...{ journal, objects, node, quotas, observer },
   });
   const volumes = new VolumeManager({
     clock,
@@ -178,6 +178,7 @@ function makeVolumes(
     objects,
     node,
     log,
+    observer,
     stats,
     waits,
     plugins: [...local, ...rooms.flatMap(({ volumePlugins = [] }) => volumePlugins)],

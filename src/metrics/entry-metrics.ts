@@ -3,12 +3,11 @@ import type { PodUid } from "../base/ids.ts";
 import type { JournalInput, PodRef } from "../journal/entry.ts";
 import { type EntryName, termOf, terms } from "../journal/vocabulary.ts";
 import type { Term } from "../journal/vocabulary/term.ts";
-import { containerBounds, defaultBounds, pullBounds, statusBounds, storageBounds } from "./buckets.ts";
+import { containerBounds, defaultBounds, pullBounds, statusBounds } from "./buckets.ts";
 import type { Counter } from "./instruments.ts";
 import { imageSizeRange } from "./image-size.ts";
 import { PodStartMetrics } from "./pod-start-metrics.ts";
 import type { Registry } from "./registry.ts";
-import { volumePlugins } from "./volume-plugins.ts";
 
 export interface EntryMetricsDependencies {
   /** A pod of the node; undefined: removed, or never delivered. */
@@ -23,7 +22,7 @@ const sleeps = /: sleep \d+ s$/u;
 
 type ContainerType = "container" | "init_container" | "ephemeral_container";
 
-/** The journal, counted: starts, ends, pulls, sandboxes, volumes, statuses. It only reads entries. */
+/** The journal, counted: starts, ends, pulls, sandboxes, statuses. It only reads entries. */
 export class EntryMetrics {
   readonly #deps: EntryMetricsDependencies;
   readonly #starts: PodStartMetrics;
@@ -94,13 +93,6 @@ export class EntryMetrics {
       case "AskCredentialProvider":
         this.#asked(entry, seconds, failed);
         break;
-      case "MountVolume":
-      case "UpdateVolume":
-        this.#volume(entry, "volume_mount", seconds, failed);
-        break;
-      case "MapVolume":
-        this.#volume(entry, "map_volume", seconds, failed);
-        break;
       default:
     }
   }
@@ -135,14 +127,6 @@ export class EntryMetrics {
     this.#pods.sandboxErrors.add([handler]);
     this.#pods.startedPodErrors.add([]);
     if (spec?.hostUsers === false) this.#pods.startedUserPodErrors.add([]);
-  }
-
-  /** The outcome says what its action did: only the message names the volume's type. */
-  #volume({ message }: JournalInput, operation: string, seconds: number, failed: boolean): void {
-    const type = Object.keys(volumePlugins).find((each) => message.includes(`${each} volume`));
-    const plugin = type === undefined ? "" : (volumePlugins[type] ?? "");
-    this.#others.storageSeconds.observe([plugin, operation, failed ? "fail-unknown" : "success", "false"], seconds);
-    if (!failed) this.#others.volumeSeconds.observe([plugin, operation], seconds);
   }
 
   #action(entry: JournalInput): void {
@@ -291,18 +275,6 @@ function otherInstruments(registry: Registry) {
       "kubelet_credential_provider_plugin_errors_total",
       "Failed credential plugin calls",
       ["plugin_name"],
-    ),
-    storageSeconds: registry.histogram(
-      "storage_operation_duration_seconds",
-      "Duration of volume operations",
-      ["volume_plugin", "operation_name", "status", "migrated"],
-      storageBounds,
-    ),
-    volumeSeconds: registry.histogram(
-      "volume_operation_total_seconds",
-      "Duration of volume operations from end to end",
-      ["plugin_name", "operation_name"],
-      storageBounds,
     ),
   };
 }

@@ -2,7 +2,6 @@ import type { Pod } from "../api/pod.ts";
 import type { WorkerState } from "../pods/worker-state.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
 import type { Family, Sample, Stability } from "./family.ts";
-import { volumePlugins } from "./volume-plugins.ts";
 
 /** A pod as gauges count it. */
 export interface CountedPod {
@@ -16,6 +15,8 @@ export interface CountedPod {
   /** Why a resize is pending, in upstream's words. */
   readonly pendingResize: string | undefined;
   readonly resizing: boolean;
+  /** Upstream's full names of the plugins of its volumes, as far as they are known. */
+  readonly volumePlugins: readonly string[];
 }
 
 export interface PodCounts {
@@ -68,7 +69,7 @@ export function podGauges({ pods, mirrors }: PodCounts): Family[] {
     ),
     gauge(
       "volume_manager_total_volumes",
-      "Volumes in the desired and in the actual state of the world",
+      "Number of volumes in Volume Manager",
       ["plugin_name", "state"],
       volumes(wanted, running),
     ),
@@ -89,9 +90,8 @@ function containers(pods: readonly CountedPod[]): Sample[] {
 
 function volumes(wanted: readonly CountedPod[], running: readonly CountedPod[]): Sample[] {
   const of = (pods: readonly CountedPod[], state: string): Sample[] => {
-    const all = pods.flatMap(({ pod }) => pod?.spec.volumes ?? []);
-    const named = all.flatMap((volume) => Object.keys(volume).flatMap((type) => volumePlugins[type] ?? []));
-    return count(named, (plugin) => [plugin, state]);
+    const all = pods.flatMap(({ volumePlugins }) => volumePlugins);
+    return count(all, (plugin) => [plugin, state]);
   };
   return [...of(wanted, "desired_state_of_world"), ...of(running, "actual_state_of_world")];
 }

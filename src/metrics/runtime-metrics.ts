@@ -1,7 +1,14 @@
 import type { PodUid } from "../base/ids.ts";
-import type { AccessJudgement, AskedImage, Observer, ProbeName, StepState } from "../journal/observer.ts";
+import type {
+  AccessJudgement,
+  AskedImage,
+  Observer,
+  ProbeName,
+  StepState,
+  StorageOperation,
+} from "../journal/observer.ts";
 import type { PodRef } from "../journal/entry.ts";
-import { defaultBounds, runtimeBounds } from "./buckets.ts";
+import { defaultBounds, runtimeBounds, storageBounds } from "./buckets.ts";
 import { ImageMetrics } from "./image-metrics.ts";
 import type { Registry } from "./registry.ts";
 
@@ -215,6 +222,15 @@ export class RuntimeMetrics implements Observer {
     this.#upkeep.volumeSeconds.observe([source], durationMs / 1000);
   }
 
+  storageOperation({ plugin, name, failed, migrated, durationMs }: StorageOperation): void {
+    const labels = [plugin, name, failed ? "fail-unknown" : "success", `${migrated}`] as const;
+    this.#upkeep.storageSeconds.observe(labels, durationMs / 1000);
+  }
+
+  volumeMounted(plugin: string, durationMs: number): void {
+    this.#upkeep.mountSeconds.observe([plugin, "overall_volume_mount"], durationMs / 1000);
+  }
+
   /** The node was given a pod. */
   podAdded(uid: PodUid): void {
     this.#added.set(uid, this.#clock.monotonic());
@@ -228,6 +244,18 @@ function upkeepInstruments(registry: Registry) {
       "Duration of a volume's measurement",
       ["metric_source"],
       defaultBounds,
+    ),
+    storageSeconds: registry.histogram(
+      "storage_operation_duration_seconds",
+      "Storage operation duration",
+      ["volume_plugin", "operation_name", "status", "migrated"],
+      storageBounds,
+    ),
+    mountSeconds: registry.histogram(
+      "volume_operation_total_seconds",
+      "Storage operation end to end duration in seconds",
+      ["plugin_name", "operation_name"],
+      storageBounds,
     ),
     restarted: registry.counter(
       "kubelet_restarted_pods_total",

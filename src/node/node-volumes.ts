@@ -19,11 +19,19 @@ export class NodeVolumes {
    */
   readonly #dropped = new Map<string, number>();
   #isComplete = false;
+  /** What this run has had in use, as long as it may not know everything; undefined: it knows. */
+  #everUsed: Set<string> | undefined = new Set();
   #attached: ReadonlyMap<string, string> = new Map();
 
   /** What the Node's `volumesInUse` should be, sorted. */
   get used(): readonly string[] {
-    return [...this.#users.keys()].toSorted();
+    const earlier = this.#isComplete ? [...this.#written].filter((volume) => this.#mayBeUsed(volume)) : [];
+    return [...new Set([...this.#users.keys(), ...earlier])].toSorted();
+  }
+
+  /** What the API server's Node lists as in use, or as attached. */
+  get listed(): readonly string[] {
+    return [...new Set([...this.#written, ...this.#attached.keys()])];
   }
 
   /** Whether all that pods of an earlier run use is in {@link used}. */
@@ -33,7 +41,16 @@ export class NodeVolumes {
 
   /** Pods of an earlier run have reported their volumes. */
   complete(): void {
-    if (this.#isComplete) return;
+    if (this.#isComplete && this.#everUsed === undefined) return;
+    this.#everUsed = undefined;
+    this.completeKnown();
+  }
+
+  /**
+   * They have, but some volumes on disk are unknown: what only an earlier run had in use stays listed until
+   * {@link complete}.
+   */
+  completeKnown(): void {
     this.#isComplete = true;
     this.#dropUnused();
     this.#usedChanged.emit();
@@ -47,6 +64,7 @@ export class NodeVolumes {
     const own = this.#byUser.get(user) ?? new Set();
     if (own.has(volume)) return;
     this.#byUser.set(user, own.add(volume));
+    this.#everUsed?.add(volume);
     const users = this.#users.get(volume) ?? 0;
     this.#users.set(volume, users + 1);
     if (users === 0) this.#usedChanged.emit();
@@ -118,8 +136,14 @@ export class NodeVolumes {
   /** The next write lacks what the Node lists and nobody uses. */
   #dropUnused(): void {
     for (const volume of this.#written) {
-      if (!this.#users.has(volume) && !this.#dropped.has(volume)) this.#drop(volume);
+      if (this.#users.has(volume) || this.#dropped.has(volume) || this.#mayBeUsed(volume)) continue;
+      this.#drop(volume);
     }
+  }
+
+  /** Only an earlier run had it, which may have left it where this run does not know it. */
+  #mayBeUsed(volume: string): boolean {
+    return this.#everUsed?.has(volume) === false;
   }
 
   #drop(volume: string): void {

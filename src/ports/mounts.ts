@@ -3,6 +3,10 @@ export interface MountPoint {
   readonly source: string;
   readonly fileSystem: string;
   readonly options: readonly string[];
+  /** Of the file system, equal for all its mounts: `major:minor`; omitted if not requested. */
+  readonly device?: string;
+  /** The mounted directory of the file system; omitted: its root. */
+  readonly root?: string;
   /** Whether mounts below propagate to other mount namespaces; omitted if not requested. */
   readonly isShared?: boolean;
 }

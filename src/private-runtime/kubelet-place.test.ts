@@ -3,10 +3,11 @@ import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { PodwrightError } from "../base/errors.ts";
 import type { MountPoint } from "../ports/mounts.ts";
-import type { ProcessInfo } from "../ports/processes.ts";
+import type { ProcessInfo, Processes } from "../ports/processes.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { SimMounts } from "../sim/machine.ts";
-import { KubeletPlace } from "./kubelet-place.ts";
+import { HeldError } from "./hand-over.ts";
+import { holdKubeletPlace, KubeletPlace } from "./kubelet-place.ts";
 
 const own = "/state/kubelet";
 
@@ -17,24 +18,34 @@ class Fixture {
   released = 0;
   canShare = true;
   readonly running: ProcessInfo[] = [];
+  readonly commands: string[] = [];
+  readonly locks = {
+    tryOwnLock: async (): Promise<Disposable | undefined> => {
+      return this.isHeld ? undefined : { [Symbol.dispose]: () => void this.released++ };
+    },
+    holder: async (): Promise<number> => 7,
+  };
+  readonly processes: Processes = {
+    ownPid: 1,
+    list: async () => this.running,
+    run: async (program, words) => {
+      this.commands.push([program, ...words].join(" "));
+      return { exitCode: 0, signal: undefined, stdout: "", stderr: "" };
+    },
+    isAlive: () => true,
+    kill: () => true,
+  };
   readonly place = new KubeletPlace(
     {
       files: this.files,
       mounts: this.mounts,
-      locks: {
-        tryOwnLock: async () => (this.isHeld ? undefined : { [Symbol.dispose]: () => void this.released++ }),
-        holder: async () => 7,
-      },
-      processes: {
-        ownPid: 1,
-        list: async () => this.running,
-        run: async () => assert.fail("runs nothing"),
-        isAlive: () => true,
-        kill: () => true,
-      },
+      locks: this.locks,
+      processes: this.processes,
       share: async (directory) => {
         const target = directory;
-        if (this.canShare) await this.mounts.mount({ source: target, target, fileSystem: "", options: ["bind"] });
+        const isShared = (await this.mounts.list()).some((mount) => mount.target === target);
+        const bind = { source: target, target, fileSystem: "", options: ["bind"] };
+        if (this.canShare && !isShared) await this.mounts.mount(bind);
         return this.canShare;
       },
     },
@@ -129,4 +140,48 @@ test("missing mount propagation is reported as the reason", async () => {
   fixture.canShare = false;
   assert.match(await fixture.refusal(), /is not a shared mount.*would not reach containers -> stop the pods first/u);
   assert.deepEqual([await fixture.shown(), fixture.released], [[], 1]);
+});
+
+test("left to a kubelet, it shows nothing of the engine, whose volumes stay mounted, and can be taken again", async () => {
+  const fixture = new Fixture();
+  await fixture.files.makeDirectory(own, 0o750);
+  await fixture.place.take();
+  const volume = `${own}/pods/u/volumes/kubernetes.io~csi/pv/mount`;
+  await fixture.mounts.mount({ source: "disk", target: volume, fileSystem: "ext4", options: [] });
+  assert.equal(await fixture.place.kubelet(), undefined);
+  fixture.running.push(kubelet(7));
+  assert.equal((await fixture.place.kubelet())?.pid, 7);
+  await fixture.place.leave();
+  assert.equal(fixture.place.isTaken, false);
+  assert.deepEqual(await fixture.shown(), [`${own} at ${own}`, `disk at ${volume}`]);
+  assert.deepEqual(
+    fixture.commands,
+    ["pods", "plugins"].map((name) => `mount --make-rprivate /var/lib/kubelet/${name}`),
+    "before the unmount, which would reach the volumes of the engine otherwise",
+  );
+  assert.equal(fixture.released, 1);
+  assert.match(await fixture.refusal(), /belongs to another node agent \(pid 7/u);
+  fixture.running.pop();
+  assert.equal(await fixture.place.take(), true);
+  await fixture.place.leave();
+  await fixture.mounts.unmount(volume);
+  await fixture.place.give();
+  assert.deepEqual(await fixture.shown(), []);
+});
+
+test("a kubelet whose root directory it is holds the place, and is refused while an engine does", async () => {
+  const fixture = new Fixture();
+  await fixture.files.makeDirectory("/var/lib/kubelet", 0o750);
+  await fixture.files.makeDirectory("/elsewhere", 0o750);
+  await fixture.files.symlink("/var/lib/kubelet", "/link");
+  assert.equal(await holdKubeletPlace(fixture, "/elsewhere"), undefined);
+  (await holdKubeletPlace(fixture, "/link"))?.[Symbol.dispose]();
+  assert.equal(fixture.released, 1);
+  fixture.isHeld = true;
+  fixture.running.push({ pid: 7, name: "node", arguments: ["podwright", "engine"] });
+  assert.equal(await holdKubeletPlace(fixture, "/elsewhere"), undefined);
+  const error: unknown = await holdKubeletPlace(fixture, "/var/lib/kubelet").catch((reason: unknown) => reason);
+  assert.ok(error instanceof HeldError);
+  assert.equal(error.message, "/var/lib/kubelet belongs to another node agent (pid 7: podwright engine)");
+  assert.match(error.remedy ?? "", /podwright stop.*--root-dir/u);
 });

@@ -1,13 +1,18 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { Semaphore } from "../base/semaphore.ts";
 import type { Files } from "../ports/files.ts";
 import type { Locks } from "../ports/locks.ts";
 import { isMountPoint, type Mounts } from "../ports/mounts.ts";
 import type { ProcessInfo, Processes } from "../ports/processes.ts";
+import { HeldError } from "./hand-over.ts";
 import { LOCK_DIRECTORY } from "./layout.ts";
 import { runtimeUsers } from "./runtime-users.ts";
 
 /** Where the manifests of CSI drivers expect the kubelet of their node. */
 export const kubeletPlace = "/var/lib/kubelet";
+
+const placeLock = `${LOCK_DIRECTORY}/kubelet-place`;
+const programLimitMs = 30_000;
 
 /** What drivers share with their kubelet: they mount volumes into the first, and stage them below the second. */
 const shared = ["pods", "plugins"];
@@ -28,8 +33,11 @@ export interface KubeletPlaceDependencies {
 export class KubeletPlace {
   readonly #deps: KubeletPlaceDependencies;
   readonly #own: string;
+  readonly #turn = new Semaphore(1);
   readonly #taken = Promise.withResolvers<void>();
   #lock: Disposable | undefined;
+  /** It was left to a kubelet. */
+  #isLeft = false;
 
   /** @param own the engine's root directory, whose `pods` and `plugins` are shown there */
   constructor(deps: KubeletPlaceDependencies, own: string) {
@@ -37,9 +45,13 @@ export class KubeletPlace {
     this.#own = own;
   }
 
-  /** Resolves once it is taken. */
+  /** Resolves once it is taken for the first time. */
   get taken(): Promise<void> {
     return this.#taken.promise;
+  }
+
+  get isTaken(): boolean {
+    return this.#lock !== undefined;
   }
 
   /**
@@ -47,48 +59,68 @@ export class KubeletPlace {
    * @throws PodwrightError naming the obstacle
    */
   async take(): Promise<boolean> {
+    using _turn = await this.#turn.acquire();
     if (this.#lock !== undefined) return false;
-    const lock = await this.#tryLock();
+    const lock = await lockPlace(this.#deps, ofEngine);
     try {
-      await this.#refuseBesideKubelet();
+      const kubelet = await this.kubelet();
+      if (kubelet !== undefined) throw inTheWay(kubelet, ofEngine);
       await this.#show();
     } catch (error) {
       lock[Symbol.dispose]();
       throw error;
     }
     this.#lock = lock;
+    this.#isLeft = false;
     this.#taken.resolve();
     return true;
   }
 
   /** For an engine without pods: leaves nothing there. */
   async give(): Promise<void> {
-    if (this.#lock === undefined) return;
+    using _turn = await this.#turn.acquire();
+    if (this.#lock === undefined && !this.#isLeft) return;
     const { files, mounts } = this.#deps;
-    for (const name of shared) await mounts.unmount(`${kubeletPlace}/${name}`);
+    if (this.#lock !== undefined) for (const name of shared) await mounts.unmount(`${kubeletPlace}/${name}`);
     await mounts.unmount(await files.realPath(this.#own));
+    this.#isLeft = false;
+    if (this.#lock === undefined) return;
     for (const name of [...shared, "plugins_registry"]) await files.remove(`${kubeletPlace}/${name}`).catch(() => {});
     await files.remove(kubeletPlace).catch(() => {});
     this.#lock[Symbol.dispose]();
     this.#lock = undefined;
   }
 
-  async #tryLock(): Promise<Disposable> {
-    const { files, locks, processes } = this.#deps;
-    const path = `${LOCK_DIRECTORY}/kubelet-place`;
-    await files.makeDirectory(LOCK_DIRECTORY, 0o755);
-    const lock = await locks.tryOwnLock(path);
-    if (lock !== undefined) return lock;
-    const pid = await locks.holder(path);
-    throw inTheWay((await processes.list()).find((process) => process.pid === pid));
+  /**
+   * Leaves the place to a kubelet: it gets its own directories back. What drivers have mounted there remains where it is
+   * seen otherwise, in the engine's root directory and in the drivers' containers.
+   */
+  async leave(): Promise<void> {
+    using _turn = await this.#turn.acquire();
+    if (this.#lock === undefined) return;
+    const { mounts, processes } = this.#deps;
+    for (const name of shared) {
+      const target = `${kubeletPlace}/${name}`;
+      if (!(await isMountPoint(mounts, target))) continue;
+      // Otherwise the volumes below would be unmounted in the root directory and in the containers as well.
+      const words = ["--make-rprivate", target];
+      const { exitCode, stderr } = await processes.run("mount", words, { timeoutMs: programLimitMs });
+      if (exitCode !== 0) throw new Error(`cannot make ${target} a private mount: ${stderr.trim()}`);
+      await mounts.unmount(target, { lazy: true });
+    }
+    this.#lock[Symbol.dispose]();
+    this.#lock = undefined;
+    this.#isLeft = true;
   }
 
-  async #refuseBesideKubelet(): Promise<void> {
+  /** A live kubelet whose place it is. A Go kubelet does not know the lock. */
+  async kubelet(): Promise<ProcessInfo | undefined> {
     const { files, processes } = this.#deps;
     for (const { process } of await runtimeUsers(files, await processes.list())) {
       if (process.pid === processes.ownPid || rootOf(process) !== kubeletPlace) continue;
-      if (await this.#isSamePlace(process.pid)) throw inTheWay(process);
+      if (await this.#isSamePlace(process.pid)) return process;
     }
+    return undefined;
   }
 
   /** A kubelet in a container has its own place. If that cannot be determined, equal paths count as the same. */
@@ -161,9 +193,42 @@ function unshared(own: string): PodwrightError {
   });
 }
 
-function inTheWay(process: ProcessInfo | undefined): PodwrightError {
-  const who = process === undefined ? "" : ` (pid ${process.pid}: ${process.arguments.join(" ").slice(0, 160)})`;
-  return new PodwrightError(ExitCode.environment, `${kubeletPlace} belongs to another node agent${who}`, {
-    remedy: "CSI drivers need this directory: stop that agent first, or run the pods with it",
-  });
+const ofEngine = "CSI drivers need this directory: stop that agent first, or run the pods with it";
+const ofKubelet =
+  "stop that agent, or its pods with CSI drivers and volumes ('podwright stop'); or choose another --root-dir";
+
+/**
+ * Holds the place for a kubelet, if it is its root directory: an engine's pods and plugins would look like its own.
+ * @throws HeldError naming the engine that has it
+ */
+export async function holdKubeletPlace(
+  deps: Pick<KubeletPlaceDependencies, "files" | "locks" | "processes">,
+  rootDirectory: string,
+): Promise<Disposable | undefined> {
+  const real = async (path: string): Promise<string> => await deps.files.realPath(path).catch(() => path);
+  if ((await real(rootDirectory)) !== (await real(kubeletPlace))) return undefined;
+  return await lockPlace(deps, ofKubelet);
+}
+
+async function lockPlace(
+  { files, locks, processes }: Pick<KubeletPlaceDependencies, "files" | "locks" | "processes">,
+  remedy: string,
+): Promise<Disposable> {
+  await files.makeDirectory(LOCK_DIRECTORY, 0o755);
+  const lock = await locks.tryOwnLock(placeLock);
+  if (lock !== undefined) return lock;
+  const pid = await locks.holder(placeLock);
+  throw inTheWay(
+    (await processes.list()).find((process) => process.pid === pid),
+    remedy,
+  );
+}
+
+function inTheWay(process: ProcessInfo | undefined, remedy: string): HeldError {
+  return new HeldError(`${kubeletPlace} belongs to another node agent${whoIs(process)}`, process?.pid, remedy);
+}
+
+/** ` (pid 7: /usr/bin/kubelet …)` */
+export function whoIs(process: ProcessInfo | undefined): string {
+  return process === undefined ? "" : ` (pid ${process.pid}: ${process.arguments.join(" ").slice(0, 160)})`;
 }

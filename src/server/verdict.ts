@@ -1,4 +1,5 @@
 import type { JournalEntry } from "../journal/entry.ts";
+import { shortened } from "../base/shortened.ts";
 import { isUpkeep } from "../journal/explain.ts";
 import { manifestReturn } from "../journal/manifest-return.ts";
 import { printable } from "../journal/text.ts";
@@ -19,7 +20,7 @@ export interface VerdictInputs {
 }
 
 /** Longer texts do not fit a line; the point of a runtime's message is at its end. */
-const maxMessage = 160;
+const [beginOfMessage, endOfMessage] = [60, 97];
 
 /** A pod's state in one line for people: `Running and Ready for 2 min, no restarts`. Pure. */
 export function verdict(inputs: VerdictInputs): string {
@@ -236,8 +237,9 @@ function endText({ name, exitCode, reason, message }: ContainerView): string {
 
 function detailed(head: string, reason: string, message: string): string {
   const flat = printable(message).replaceAll(/\s+/gu, " ").trim();
-  const short = flat.length <= maxMessage ? flat : `${flat.slice(0, 60)} … ${flat.slice(63 - maxMessage)}`;
-  return [head, printable(reason), short].filter((part) => part !== "").join(": ");
+  return [head, printable(reason), shortened(flat, beginOfMessage, endOfMessage)]
+    .filter((part) => part !== "")
+    .join(": ");
 }
 
 function textOf({ data }: JournalEntry, name: string): string {

@@ -306,7 +306,7 @@ test("binary or oversized input is rejected", () => {
 
 test("an empty file has no objects and is not an error", () => {
   for (const text of ["", "\n", "# only a comment\n", "---\n"]) {
-    assert.deepEqual(decode(text), { objects: [], errors: [] });
+    assert.deepEqual(decode(text), { objects: [], flawed: [], errors: [] });
   }
 });
 

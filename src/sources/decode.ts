@@ -10,7 +10,8 @@ import {
 import { goValues } from "../yaml/go-values.ts";
 import { podFieldHint } from "./look-alikes.ts";
 import { ManifestError, quote, type FieldPath, type Origin } from "../yaml/manifest-error.ts";
-import { describeSchemaErrors, typeName, valueAt } from "./schema-errors.ts";
+import { describeSchemaErrors, type SchemaError, typeName, valueAt } from "./schema-errors.ts";
+import { withoutUnknownFields } from "./unknown-fields.ts";
 import { didYouMean } from "../base/did-you-mean.ts";
 import { parseDocuments } from "../yaml/documents.ts";
 
@@ -26,11 +27,26 @@ export type DecodedManifest =
 
 export type DecodedPod = Extract<DecodedManifest, { kind: "Pod" }>;
 
+/** An object with unknown fields, without these: only for further checks. */
+export interface FlawedManifest {
+  readonly object: DecodedManifest;
+  readonly unknown: readonly SchemaError[];
+}
+
 export interface DecodeResult {
   /** In the order of the text. */
   readonly objects: readonly DecodedManifest[];
+  /** Their unknown fields are among the errors. */
+  readonly flawed: readonly FlawedManifest[];
   /** Everything that is wrong with the text, not only the first. */
   readonly errors: readonly ManifestError[];
+}
+
+/** What a text yields, while it is read. */
+interface Decoded {
+  readonly objects: DecodedManifest[];
+  readonly flawed: FlawedManifest[];
+  readonly errors: ManifestError[];
 }
 
 /**
@@ -40,11 +56,11 @@ export interface DecodeResult {
  */
 export function decodeManifests(bytes: Uint8Array, file: string): DecodeResult {
   const text = decodeText(bytes, file);
-  if (text instanceof ManifestError) return { objects: [], errors: [text] };
+  if (text instanceof ManifestError) return { objects: [], flawed: [], errors: [text] };
   const { documents, errors } = parseDocuments(text, file);
-  const objects: DecodedManifest[] = [];
-  for (const document of documents) decodeObject(document.value, document.origin, undefined, objects, errors);
-  return { objects, errors: inOrder(errors, file) };
+  const decoded: Decoded = { objects: [], flawed: [], errors };
+  for (const document of documents) decodeObject(document.value, document.origin, undefined, decoded);
+  return { ...decoded, errors: inOrder(errors, file) };
 }
 
 /** As many errors of one file as a person can use. */
@@ -113,13 +129,8 @@ const controllers = new Set([
 ]);
 
 /** @param impliedKind kind of the items of a typed list, which need not say it */
-function decodeObject(
-  value: unknown,
-  place: Origin,
-  impliedKind: string | undefined,
-  objects: DecodedManifest[],
-  errors: ManifestError[],
-): void {
+function decodeObject(value: unknown, place: Origin, impliedKind: string | undefined, into: Decoded): void {
+  const { errors } = into;
   const origin: Origin = {
     file: place.file,
     name: textIn(value, ["metadata", "name"]),
@@ -141,12 +152,14 @@ function decodeObject(
   }
   const kind = String(typed.kind);
   if (Object.hasOwn(itemKinds, kind)) {
-    decodeList(typed.items, origin, itemKinds[kind], objects, errors);
+    decodeList(typed.items, origin, itemKinds[kind], into);
     return;
   }
-  const parsed = parseObject(kind as DecodedManifest["kind"], typed, origin);
-  if (Array.isArray(parsed)) errors.push(...parsed);
-  else objects.push(parsed);
+  const { object, unknown = [], errors: found = [] } = parseObject(kind as DecodedManifest["kind"], typed, origin);
+  errors.push(...found);
+  if (object === undefined) return;
+  if (found.length === 0) into.objects.push(object);
+  else into.flawed.push({ object, unknown });
 }
 
 function textIn(value: unknown, path: FieldPath): string | undefined {
@@ -154,7 +167,12 @@ function textIn(value: unknown, path: FieldPath): string | undefined {
   return typeof text === "string" && text !== "" ? text : undefined;
 }
 
-function parseObject(kind: DecodedManifest["kind"], value: object, origin: Origin): DecodedManifest | ManifestError[] {
+/** With errors, the object is what remains without its unknown fields; undefined: it cannot be read. */
+type Parsed = { readonly object: DecodedManifest | undefined; readonly errors?: readonly ManifestError[] } & Partial<
+  Pick<FlawedManifest, "unknown">
+>;
+
+function parseObject(kind: DecodedManifest["kind"], value: object, origin: Origin): Parsed {
   switch (kind) {
     case "Pod":
       return parseAs(PodManifest, value, origin, (manifest) => ({ kind, manifest, origin }));
@@ -178,24 +196,19 @@ function parseAs<M>(
   value: object,
   origin: Origin,
   wrap: (manifest: M) => DecodedManifest,
-): DecodedManifest | ManifestError[] {
+): Parsed {
   const decoded = goValues(schema, value);
   const result = schema.safeParse(decoded);
-  if (result.success) return wrap(result.data);
-  return describeSchemaErrors(schema, decoded, result.error, podFieldHint).map(({ path, detail }) =>
-    ManifestError.at(origin, path, detail),
-  );
+  if (result.success) return { object: wrap(result.data) };
+  const unknown = describeSchemaErrors(schema, decoded, result.error, podFieldHint);
+  const errors = unknown.map(({ path, detail }) => ManifestError.at(origin, path, detail));
+  const rest = schema.safeParse(withoutUnknownFields(decoded, result.error));
+  return { object: rest.success ? wrap(rest.data) : undefined, unknown, errors };
 }
 
-function decodeList(
-  items: unknown,
-  origin: Origin,
-  itemKind: string | undefined,
-  objects: DecodedManifest[],
-  errors: ManifestError[],
-): void {
+function decodeList(items: unknown, origin: Origin, itemKind: string | undefined, into: Decoded): void {
   if (items !== undefined && items !== null && !Array.isArray(items)) {
-    errors.push(ManifestError.at(origin, ["items"], `expected a list, got ${typeName(items)}`));
+    into.errors.push(ManifestError.at(origin, ["items"], `expected a list, got ${typeName(items)}`));
     return;
   }
   for (const [index, item] of (items ?? []).entries()) {
@@ -203,7 +216,7 @@ function decodeList(
       file: origin.file,
       locate: (path) => origin.locate(["items", index, ...path]),
     };
-    decodeObject(item, itemOrigin, itemKind, objects, errors);
+    decodeObject(item, itemOrigin, itemKind, into);
   }
 }
 

@@ -55,12 +55,64 @@ test("of a directory of 100 manifests the 95 valid ones are loaded, with 5 error
     }),
   );
   const loaded = await load(["d"], contents);
-  // An unknown field leaves the image missing too, but what does not fit the schema is not validated further.
+  // The image is not missing too: it has a wrong name.
   assert.deepEqual([loaded.pods.length, loaded.errors.length], [95, 5]);
   assert.equal(
     messages(loaded)[0],
     'd/p23.yaml:8:5: spec.containers[0].imaeg: unknown field "imaeg"; did you mean "image"?',
   );
+});
+
+test("an unknown field hides no other error of its object, and what it was meant for is not missing", async () => {
+  const texts = {
+    "claim.yaml": `apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec:
+  acessModes: [ReadWriteOnce]
+  volumeMode: Block
+  resources: {requests: {storage: 0}}
+`,
+    "volume.yaml": `apiVersion: v1
+kind: PersistentVolume
+metadata: {name: disk}
+spec:
+  accessModes: [Some]
+  capacity: {storage: 1Gi}
+  hostPth: {path: /srv}
+`,
+    "pod.yaml": `apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  restartpolicy: Never
+  containers:
+  - {name: Web, image: i, readinessProbe: {port: 80}}
+`,
+    "size.yaml": `apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [Any], resources: {storage: 1Gi}}
+`,
+  };
+  const errors = async (file: keyof typeof texts): Promise<string[]> => messages(await load([file], texts));
+  const modes = '"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"';
+  assert.deepEqual(await errors("claim.yaml"), [
+    'claim.yaml:5:3: spec.acessModes: unknown field "acessModes"; did you mean "accessModes"?',
+    "claim.yaml:6:3: spec.volumeMode: not supported: podwright run does not bind claims to block volumes",
+    "claim.yaml:7:26: spec.resources.requests.storage: Invalid value: 0: must be greater than zero",
+  ]);
+  assert.deepEqual(await errors("volume.yaml"), [
+    'volume.yaml:7:3: spec.hostPth: unknown field "hostPth"; did you mean "hostPath"?',
+    `volume.yaml:5:3: spec.accessModes: Unsupported value: "Some": supported values: ${modes}`,
+  ]);
+  const [first, second, third, ...others] = await errors("pod.yaml");
+  assert.match(`${first}\n${second}\n${third}`, /restartpolicy.*\n.*readinessProbe\.port.*\n.*containers\[0\]\.name/u);
+  assert.deepEqual(others, []);
+  assert.deepEqual(await errors("size.yaml"), [
+    'size.yaml:4:40: spec.resources.storage: unknown field "storage": it goes below requests',
+    `size.yaml:4:8: spec.accessModes: Unsupported value: "Any": supported values: ${modes}`,
+  ]);
 });
 
 test("ConfigMaps and Secrets are included, and manifests stay as written", async () => {

@@ -9,7 +9,7 @@ import type { Network } from "../ports/network.ts";
 import { decodeManifests, maxManifestBytes, tooBig, type DecodedManifest } from "./decode.ts";
 import { displayUrl, requestTimeoutMs } from "./http-source.ts";
 import { ManifestError, type Origin } from "../yaml/manifest-error.ts";
-import { duplicateErrors, objectName, prepareManifests } from "./prepare.ts";
+import { duplicateErrors, furtherErrors, objectName, prepareManifests } from "./prepare.ts";
 
 export interface LoadDependencies {
   readonly clock: Clock;
@@ -63,7 +63,7 @@ export async function loadManifests(
       }
       const decoded = decodeManifests(text.bytes, text.name);
       objects.push(...decoded.objects);
-      errors.push(...decoded.errors);
+      errors.push(...decoded.errors, ...furtherErrors(decoded));
       if (decoded.objects.length === 0 && decoded.errors.length === 0) {
         errors.push(new ManifestError({ file: text.name }, "contains no manifest"));
       }

@@ -82,7 +82,7 @@ const places: Readonly<Record<string, Renamed>> = {
     secretKeyRef: "valueFrom",
   },
   probe: { command: "exec", host: "httpGet", path: "httpGet", port: "httpGet or tcpSocket", scheme: "httpGet" },
-  resources: { cpu: "requests or limits", memory: "requests or limits" },
+  resources: { cpu: "requests or limits", memory: "requests or limits", storage: "requests" },
   spec: {
     fsGroup: "securityContext",
     nameservers: "dnsConfig",

@@ -1,11 +1,12 @@
 import type { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.ts";
 import type { StorageManifest } from "../api/storage-manifest.ts";
-import type { DecodedManifest, DecodedPod } from "./decode.ts";
+import type { DecodedManifest, DecodedPod, DecodeResult } from "./decode.ts";
 import { withDefaults } from "./defaults.ts";
 import type { FieldError } from "./field-errors.ts";
 import { ManifestError, type Origin } from "../yaml/manifest-error.ts";
 import { valueAt } from "./schema-errors.ts";
 import { podWarnings } from "./pod-warnings.ts";
+import { isEcho } from "./unknown-fields.ts";
 import { findUnsupported } from "./unsupported.ts";
 import { validatePod } from "./validate.ts";
 import { validateConfigMap, validateSecret } from "./validate-objects.ts";
@@ -60,6 +61,11 @@ export function prepareManifests(objects: readonly DecodedManifest[]): PreparedM
     else storage.push({ manifest: object.manifest, origin });
   }
   return { pods, configMaps, secrets, storage, errors };
+}
+
+/** What else is wrong with objects that have unknown fields. */
+export function furtherErrors({ flawed }: Pick<DecodeResult, "flawed">): ManifestError[] {
+  return flawed.flatMap(({ object, unknown }) => problemsOf(object).filter((problem) => !isEcho(problem, unknown)));
 }
 
 function problemsOf(object: DecodedManifest): ManifestError[] {

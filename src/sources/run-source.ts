@@ -14,7 +14,14 @@ import { decodeManifests } from "./decode.ts";
 import { withDefaults } from "./defaults.ts";
 import { formatPath, ManifestError } from "../yaml/manifest-error.ts";
 import { podWarnings } from "./pod-warnings.ts";
-import { type Checked, duplicateErrors, objectName, prepareManifests, type PreparedManifests } from "./prepare.ts";
+import {
+  type Checked,
+  duplicateErrors,
+  furtherErrors,
+  objectName,
+  prepareManifests,
+  type PreparedManifests,
+} from "./prepare.ts";
 import { podChange, type RunPod, updated, updateProblems } from "./run-change.ts";
 import { objectKey, RunObjects } from "./run-objects.ts";
 import type { RunStorage } from "./run-storage.ts";
@@ -219,7 +226,8 @@ export class RunSource {
     const decoded = items.map((item) => decodeManifests(encoder.encode(JSON.stringify(item)), objectName(item)));
     const objects = decoded.flatMap((each) => each.objects);
     const prepared = prepareManifests(objects);
-    const errors = [...decoded.flatMap((each) => each.errors), ...prepared.errors, ...duplicateErrors(prepared)];
+    const unread = decoded.flatMap((each) => [...each.errors, ...furtherErrors(each)]);
+    const errors = [...unread, ...prepared.errors, ...duplicateErrors(prepared)];
     for (const { manifest, origin } of prepared.pods) {
       const node = manifest.spec.nodeName;
       if (!node || node === this.#deps.nodeName) continue;

@@ -10,6 +10,8 @@ export interface SchemaError {
   readonly detail: string;
   /** Of an unknown field: the known one beside it that is meant. */
   readonly meant?: string;
+  /** Of an unknown field: what to do about it. */
+  readonly hint?: string;
 }
 
 /** What to do about a field that the schema does not know at a path; undefined: no more than its spelling says. */

@@ -1,6 +1,6 @@
 import { decodeManifests } from "./decode.ts";
 import { ManifestError } from "../yaml/manifest-error.ts";
-import { prepareManifests } from "./prepare.ts";
+import { furtherErrors, prepareManifests } from "./prepare.ts";
 import type { SourceDependencies, SourcedPod } from "./source.ts";
 import { staticPod, validateStaticPod, type StaticSource } from "./static-pod.ts";
 
@@ -19,7 +19,7 @@ export function staticPodsOf(
 ): StaticManifests {
   const decoded = decodeManifests(bytes, place);
   const prepared = prepareManifests(decoded.objects);
-  const errors = [...decoded.errors, ...prepared.errors];
+  const errors = [...decoded.errors, ...furtherErrors(decoded), ...prepared.errors];
   for (const { manifest, origin } of [...prepared.configMaps, ...prepared.secrets, ...prepared.storage]) {
     const detail = `Forbidden: static manifests hold pods only, not a ${manifest.kind}`;
     errors.push(ManifestError.at(origin, ["kind"], detail));

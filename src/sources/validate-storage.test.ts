@@ -14,7 +14,7 @@ test("claims are checked as the API server does", () => {
   assert.deepEqual(claim(`${once}, ${size}, storageClassName: "", volumeMode: Filesystem, selector: {}`), []);
   assert.deepEqual(claim(""), [
     "spec.accessModes: Required value: at least 1 access mode is required",
-    "spec.resources.storage: Required value",
+    "spec.resources.requests.storage: Required value",
   ]);
   assert.deepEqual(claim(`accessModes: [ReadWriteOncePod, ReadWriteOnce], ${size}`), [
     "spec.accessModes: Forbidden: may not use ReadWriteOncePod with other access modes",

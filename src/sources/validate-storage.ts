@@ -37,8 +37,9 @@ function* validateClaimSpec(spec: ClaimSpec, path: FieldPath): Iterable<FieldErr
   yield* validateAccessModes(spec.accessModes ?? [], [...path, "accessModes"]);
   yield* validateLabelSelector(spec.selector, [...path, "selector"]);
   const storage = spec.resources?.requests?.["storage"];
-  if (storage === undefined) yield required([...path, "resources", "storage"]);
-  else yield* validateSize(storage, [...path, "resources", "requests", "storage"]);
+  const ofStorage = [...path, "resources", "requests", "storage"];
+  if (storage === undefined) yield required(ofStorage);
+  else yield* validateSize(storage, ofStorage);
   yield* validateClassName(spec.storageClassName, [...path, "storageClassName"]);
   if (spec.volumeName !== undefined) {
     const problem = dnsSubdomainProblem(spec.volumeName);

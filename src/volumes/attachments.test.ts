@@ -5,7 +5,7 @@ import type { VolumeAttachment } from "../api/volume-attachment.ts";
 import { podUid } from "../base/ids.ts";
 import { NodeVolumes } from "../node/node-volumes.ts";
 import type { StorageLookup } from "../objects/storage-lookup.ts";
-import { Attachments } from "./attachments.ts";
+import { Attachments, nextLookMs } from "./attachments.ts";
 
 const volumeName = "kubernetes.io/csi/d^v";
 
@@ -39,4 +39,41 @@ test("a volume that left the Node's lists while its VolumeAttachment was read is
   reads[1]?.resolve(isThere);
   await attached;
   assert.equal(reads.length, 2);
+});
+
+test("a limit that the driver reports is seen within a second, and later within a twentieth of the wait", async () => {
+  for (const [reportedAtMs, latestMs] of [
+    [300, 1000],
+    [19_500, 1000],
+    [100_500, 5025],
+    [1_000_000, 10_000],
+  ] as const) {
+    const clock = new ManualClock(0);
+    let looks = 0;
+    const attachError = { message: "no place for another volume", errorCode: 8 };
+    const storage = {
+      attachment: async (): Promise<VolumeAttachment> => {
+        looks++;
+        return { metadata: { name: "a" }, status: clock.monotonic() < reportedAtMs ? {} : { attachError } };
+      },
+    } satisfies Partial<StorageLookup> as unknown as StorageLookup;
+    let seenAtMs: number | undefined;
+    const limitReached = (): void => void (seenAtMs = clock.monotonic());
+    const attachments = new Attachments({ clock, node: new NodeVolumes(), storage, byController: true });
+    const request = { volumeName, attachmentName: "a", limitReached };
+    const attached = attachments.attached(request, podUid("uid"), () => {}, new AbortController().signal);
+    attached.catch(() => {});
+    while (seenAtMs === undefined) await clock.advance(500);
+    assert.ok(seenAtMs - reportedAtMs <= latestMs, `${reportedAtMs} ms: seen at ${seenAtMs} ms`);
+    assert.ok(looks <= 20 + seenAtMs / 5000 + 60, `${looks} looks in ${seenAtMs} ms`);
+    await assert.rejects(attached, { name: "AttachLimitError" });
+  }
+});
+
+test("many volumes that wait are read ten times a second together", () => {
+  assert.equal(nextLookMs(0, 1), 1000);
+  assert.equal(nextLookMs(0, 10), 1000);
+  assert.equal(nextLookMs(0, 200), 20_000);
+  assert.equal(nextLookMs(60_000, 1), 3000);
+  assert.equal(nextLookMs(3_600_000, 3), 10_000);
 });

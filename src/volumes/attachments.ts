@@ -10,9 +10,21 @@ import type { AttachedVolume, AttachmentRequest } from "./volume-plugin.ts";
 
 /** gRPC's RESOURCE_EXHAUSTED. */
 const resourceExhausted = 8;
-/** Interval of checks of the VolumeAttachment while the Node does not list the volume. */
-const firstLookMs = 1000;
-const longestLookMs = 30_000;
+/**
+ * Intervals of looks at a VolumeAttachment while the Node does not list the volume. A node may get it, but neither list
+ * nor watch it (node authorizer).
+ */
+const [shortestLookMs, longestLookMs] = [1000, 10_000];
+/** Of the time waited so far: what happens late may be seen a little later. */
+const lookShare = 0.05;
+/** Between the looks of all waiting volumes. */
+const leastApartMs = 100;
+
+/** When a VolumeAttachment is read next. Pure. @param waiting volumes that wait, with this one */
+export function nextLookMs(waitedMs: number, waiting: number): number {
+  const lookMs = Math.min(Math.max(waitedMs * lookShare, shortestLookMs), longestLookMs);
+  return Math.max(lookMs, waiting * leastApartMs);
+}
 
 /** The driver's volume limit on this node is reached: the pod cannot run here. */
 export class AttachLimitError extends VolumeError {
@@ -33,6 +45,8 @@ export interface AttachmentsDependencies {
 /** Waits for volumes that drivers' controllers attach to the node. */
 export class Attachments {
   readonly #deps: AttachmentsDependencies;
+  /** Volumes that wait. */
+  #waiting = 0;
 
   constructor(deps: AttachmentsDependencies) {
     this.#deps = deps;
@@ -59,8 +73,11 @@ export class Attachments {
     node.use(volumeName, uid);
     const wait = new WakeableWait(clock, `volume ${volumeName} to be attached`);
     using _seen = node.onSeen(() => wait.wake());
-    for (let lookMs = firstLookMs; ; lookMs = Math.min(lookMs * 2, longestLookMs)) {
-      const lookAtMs = clock.monotonic() + lookMs;
+    const sinceMs = clock.monotonic();
+    using _waiting = this.#waits();
+    for (;;) {
+      const nowMs = clock.monotonic();
+      const lookAtMs = nowMs + nextLookMs(nowMs - sinceMs, this.#waiting);
       while (!this.#isListed(volumeName) && clock.monotonic() < lookAtMs) {
         waiting(this.#why(volumeName));
         await wait.for(lookAtMs - clock.monotonic(), signal);
@@ -84,6 +101,11 @@ export class Attachments {
       if (isListed) throw new VolumeError(problem);
       waiting(problem);
     }
+  }
+
+  #waits(): Disposable {
+    this.#waiting++;
+    return { [Symbol.dispose]: () => void this.#waiting-- };
   }
 
   /** The Node lists it as in use and as attached. */

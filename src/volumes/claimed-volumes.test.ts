@@ -360,7 +360,7 @@ test("a volume that waits for its driver is set up as soon as the driver registe
   assert.equal(driver.setUps.length, 1);
 });
 
-test("a pod whose volume exceeds its driver's limit fails as soon as that is known", async () => {
+test("a pod whose volume exceeds its driver's limit fails within a second", async () => {
   await fixture.bound("c", { local: undefined, csi: { driver: "d", volumeHandle: "h" } });
   const { mounted } = await fixture.begins(pod);
   const attachError = { message: "too many", errorCode: 8 };

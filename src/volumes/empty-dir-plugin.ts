@@ -34,7 +34,11 @@ export class EmptyDirPlugin implements VolumePlugin {
       isSetUp: () => directories.isReady(place, bytes !== undefined),
       setUp: (signal) =>
         directories.setUp({ pod, volume: name }, place, bytes, async () => {
-          await directories.giveToGroup(pod, place.directory, false, signal);
+          await directories.giveToGroup(
+            pod,
+            { plugin: this.name, directory: place.directory, readOnly: false },
+            signal,
+          );
           if (bytes === undefined) await directories.giveQuota(pod, place.directory, signal);
         }),
     };

@@ -1,12 +1,15 @@
 import { dirname } from "node:path/posix";
 import type { Pod } from "../api/pod.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Files } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import type { ResourceSettings } from "../resources/container-resources.ts";
 import { limitIsDeclared, parseList, podLimits } from "../resources/pod-totals.ts";
 import { parseQuantity } from "../resources/quantity.ts";
+import { measuredGroup } from "./group-ownership.ts";
 import type { MemoryVolumes } from "./memory-volumes.ts";
+import { type OperationObserver, pluginLabel } from "./volume-operations.ts";
 import type { FoundVolume, ReconstructedVolume } from "./volume-plugin.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { VolumeQuotas } from "./volume-quotas.ts";
@@ -35,6 +38,8 @@ export interface EmptyDirDependencies {
   readonly resources: Pick<ResourceSettings, "allocatable">;
   /** Undefined: volumes have no quotas. */
   readonly quotas: Pick<VolumeQuotas, "assign" | "clear"> | undefined;
+  readonly clock: Pick<Clock, "monotonic">;
+  readonly observer?: OperationObserver;
   /** Reports that a memory volume may be swapped out. */
   readonly mayBeSwapped: (pod: Pod, volume: string) => void;
 }
@@ -101,11 +106,21 @@ export class EmptyDirectories {
   }
 
   /** Applies the pod's `fsGroup`, if any. */
-  async giveToGroup(pod: Pod, directory: string, readOnly: boolean, signal: AbortSignal | undefined): Promise<void> {
+  async giveToGroup(
+    pod: Pod,
+    {
+      plugin,
+      directory,
+      readOnly,
+    }: { readonly plugin: string; readonly directory: string; readonly readOnly: boolean },
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const gid = pod.spec.securityContext?.fsGroup;
     if (gid === undefined) return;
     // fsGroupChangePolicy is for volumes that outlive pods: these are new.
-    await this.#deps.volumeFiles.giveToGroup(directory, { gid, readOnly, onlyOnRootMismatch: false }, signal);
+    await measuredGroup(this.#deps, pluginLabel(plugin), false, () => {
+      return this.#deps.volumeFiles.giveToGroup(directory, { gid, readOnly, onlyOnRootMismatch: false }, signal);
+    });
   }
 
   /** Undefined: a device, which no directory can be. */

@@ -3,11 +3,39 @@ import type { Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import { podRef } from "../runtime/pod-ref.ts";
+import type { OperationDependencies, OperationObserver } from "./volume-operations.ts";
+
+/**
+ * Measures a change of the group of a volume's files; as upstream, not one that OnRootMismatch made unnecessary.
+ * @param give returns the number of changed files
+ */
+export async function measuredGroup(
+  { clock, observer }: OperationDependencies,
+  plugin: string,
+  onlyOnRootMismatch: boolean,
+  give: () => Promise<number>,
+): Promise<void> {
+  const sinceMs = clock.monotonic();
+  const tell = (failed: boolean): void => {
+    const durationMs = clock.monotonic() - sinceMs;
+    const name = "volume_apply_access_control";
+    observer?.storageOperation({ plugin, name, failed, migrated: false, durationMs });
+  };
+  let changed: number;
+  try {
+    changed = await give();
+  } catch (error) {
+    tell(true);
+    throw error;
+  }
+  if (changed > 0 || !onlyOnRootMismatch) tell(false);
+}
 
 export interface GroupOwnershipParts {
   readonly clock: Clock;
   readonly journal: Recorder;
   readonly volumeFiles: Pick<VolumeFiles, "giveToGroup">;
+  readonly observer?: OperationObserver;
 }
 
 /** As upstream: progress is reported after 30 s, then every minute. */
@@ -23,13 +51,15 @@ export interface VolumeToGive {
   readonly shown: string;
   readonly gid: number;
   readonly followsTop?: true;
+  /** Upstream's full name of its plugin. */
+  readonly plugin: string;
 }
 
 /** Applies a pod's fsGroup to a volume that outlives its pods, following fsGroupChangePolicy; reports its progress. */
 export async function giveVolumeToGroup(
-  { clock, journal, volumeFiles }: GroupOwnershipParts,
+  { clock, journal, volumeFiles, observer }: GroupOwnershipParts,
   pod: Pod,
-  { directory, shown, ...access }: VolumeToGive,
+  { directory, shown, plugin, ...access }: VolumeToGive,
   signal: AbortSignal,
 ): Promise<void> {
   const at = shown.indexOf(pod.metadata.uid);
@@ -48,7 +78,10 @@ export async function giveVolumeToGroup(
   try {
     const onlyOnRootMismatch = pod.spec.securityContext?.fsGroupChangePolicy === "OnRootMismatch";
     const onProgress = (inspected: number): void => void (files = inspected);
-    await volumeFiles.giveToGroup(directory, { ...access, readOnly: false, onlyOnRootMismatch, onProgress }, signal);
+    const how = { ...access, readOnly: false, onlyOnRootMismatch, onProgress };
+    await measuredGroup({ clock, observer }, plugin, onlyOnRootMismatch, () => {
+      return volumeFiles.giveToGroup(directory, how, signal);
+    });
   } finally {
     timer[Symbol.dispose]();
   }

@@ -3,8 +3,10 @@ import type { Recorder } from "../journal/entry.ts";
 import { removeEmpty } from "../ports/files.ts";
 import type { Files } from "../ports/files.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
+import type { Clock } from "../ports/clock.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import { type BlockMapPorts, type BlockPlace, isMapped, mapDevice, tellMapped, unmapDevice } from "./block-map.ts";
+import { type OperationObserver, pluginLabel } from "./volume-operations.ts";
 import { VolumeOperationError } from "./volume-operation-error.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { PreparedVolume, ReconstructedVolume } from "./volume-plugin.ts";
@@ -14,6 +16,8 @@ export interface LocalBlockDependencies extends BlockMapPorts {
   readonly files: Files;
   readonly volumeFiles: Pick<VolumeFiles, "kind">;
   readonly journal: Recorder;
+  readonly clock: Clock;
+  readonly observer?: OperationObserver;
 }
 
 const directoryName = "kubernetes.io~local-volume";
@@ -47,10 +51,27 @@ export function foundLocalBlock(deps: LocalBlockDependencies, paths: VolumePaths
   return {
     async tearDown() {
       await unmapDevice(deps, place);
-      await removeEmpty(deps.files, place.globalMap);
+      await giveUp(deps, place);
       await deps.files.remove(place.link);
     },
   };
+}
+
+/** After the last pod the device is no longer the node's either. */
+async function giveUp(
+  { files, clock, observer }: LocalBlockDependencies,
+  { globalMap }: Pick<BlockPlace, "globalMap">,
+): Promise<void> {
+  const sinceMs = clock.monotonic();
+  if (!(await removeEmpty(files, globalMap))) return;
+  const durationMs = clock.monotonic() - sinceMs;
+  const operation = {
+    plugin: pluginLabel(directoryName),
+    name: "unmap_device",
+    failed: false,
+    migrated: false,
+  } as const;
+  observer?.storageOperation({ ...operation, durationMs });
 }
 
 function placeOf(paths: VolumePaths, uid: string, name: string): BlockPlace {

@@ -8,6 +8,7 @@ import { isMountPoint, type Mounts } from "../ports/mounts.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import { checkDisk, type DiskPorts, fileSystemOf, formatDisk, formatOf } from "./disk-format.ts";
+import { measuredOperation, type OperationObserver } from "./volume-operations.ts";
 import { VolumeOperationError } from "./volume-operation-error.ts";
 import { mountOptionsOf, type VolumeSpec } from "./volume-spec.ts";
 import { Turns } from "../base/turns.ts";
@@ -17,6 +18,7 @@ export interface LocalDiskDependencies extends DiskPorts {
   readonly files: Pick<Files, "makeDirectory" | "remove" | "stat">;
   readonly mounts: Mounts;
   readonly journal: Recorder;
+  readonly observer?: OperationObserver;
 }
 
 /** A disk, and what a pod's use of it is. */
@@ -66,8 +68,10 @@ export class LocalDisks {
     if ((await files.stat(place)) === undefined) return;
     using _turn = await this.#turns.take(name);
     if ((await mounts.below(`${root}/pods`)).some(({ target }) => target.endsWith(end))) return;
-    await mounts.unmount(place);
-    await removeEmpty(files, place);
+    await measuredOperation(this.#deps, "unmount_device", { plugin: "kubernetes.io/local-volume" }, async () => {
+      await mounts.unmount(place);
+      await removeEmpty(files, place);
+    });
   }
 
   async #mount(

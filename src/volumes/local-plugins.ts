@@ -16,6 +16,7 @@ import { LocalVolumePlugin } from "./local-volume-plugin.ts";
 import { MemoryVolumes } from "./memory-volumes.ts";
 import { NfsPlugin } from "./nfs-plugin.ts";
 import { type ProjectedType, ProjectingPlugin } from "./projecting-plugin.ts";
+import type { OperationObserver } from "./volume-operations.ts";
 import type { VolumePlugin } from "./volume-plugin.ts";
 import type { VolumeQuotas } from "./volume-quotas.ts";
 
@@ -34,6 +35,7 @@ export interface LocalPluginDependencies {
   readonly node: Pick<NodeContext, "hostIPs" | "resources">;
   /** Undefined: volumes have no quotas. */
   readonly quotas?: Pick<VolumeQuotas, "assign" | "clear"> | undefined;
+  readonly observer?: OperationObserver;
 }
 
 const projectedTypes: readonly ProjectedType[] = [
@@ -58,6 +60,7 @@ export function localPlugins(deps: LocalPluginDependencies): readonly VolumePlug
     objects,
     node,
     quotas,
+    observer,
   } = deps;
   const directories = new EmptyDirectories({
     files,
@@ -66,6 +69,8 @@ export function localPlugins(deps: LocalPluginDependencies): readonly VolumePlug
     memory: new MemoryVolumes(mounts),
     resources: node.resources,
     quotas,
+    clock,
+    observer,
     mayBeSwapped: (pod, volume) => {
       const message = `volume ${volume} may be swapped to disk: the kernel does not support noswap on tmpfs`;
       journal.record({ kind: "note", what: "PossibleMemoryBackedVolumesOnDisk", message, pod: podRef(pod) });
@@ -77,7 +82,7 @@ export function localPlugins(deps: LocalPluginDependencies): readonly VolumePlug
     new EmptyDirPlugin(directories),
     new HostPathPlugin({ files, volumeFiles, journal }),
     new NfsPlugin({ files, volumeFiles, mounts }),
-    new LocalVolumePlugin({ clock, files, volumeFiles, mounts, loopDevices, processes, journal }),
+    new LocalVolumePlugin({ clock, files, volumeFiles, mounts, loopDevices, processes, journal, observer }),
     ...projectedTypes.map((type) => {
       return new ProjectingPlugin({ ...projecting, files: type.inMemory ? memoryFiles : files }, type);
     }),

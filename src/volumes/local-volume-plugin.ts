@@ -7,6 +7,7 @@ import { VolumeError } from "../runtime/volume-error.ts";
 import { giveVolumeToGroup } from "./group-ownership.ts";
 import { foundLocalBlock, localBlock, type LocalBlockDependencies } from "./local-block.ts";
 import { type LocalDiskDependencies, LocalDisks } from "./local-disks.ts";
+import { type OperationObserver, pluginLabel } from "./volume-operations.ts";
 import { fileSystemMeter } from "./volume-meter.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { FoundVolume, PreparedVolume, ReconstructedVolume, VolumePlugin } from "./volume-plugin.ts";
@@ -17,6 +18,7 @@ export interface LocalVolumeDependencies extends LocalBlockDependencies, LocalDi
   readonly files: Files;
   readonly volumeFiles: VolumeFiles;
   readonly mounts: Mounts;
+  readonly observer?: OperationObserver;
 }
 
 /** The plugin's directory in a pod's volumes. */
@@ -108,7 +110,9 @@ export class LocalVolumePlugin implements VolumePlugin {
     // Another pod uses it as it is.
     if (isShared) await this.#compareGroups(pod, name, from, gid);
     else if (!readOnly) {
-      await giveVolumeToGroup(this.#deps, pod, { directory: from, shown: directory, gid, followsTop: true }, signal);
+      const plugin = pluginLabel(this.name);
+      const given = { directory: from, shown: directory, gid, followsTop: true, plugin } as const;
+      await giveVolumeToGroup(this.#deps, pod, given, signal);
     }
   }
 

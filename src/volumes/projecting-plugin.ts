@@ -63,6 +63,7 @@ class ProjectedVolume implements PreparedVolume {
   readonly own = true;
   readonly content: VolumeContent;
   readonly #deps: ProjectingDependencies;
+  readonly #plugin: string;
   readonly #inMemory: boolean;
   readonly #pod: Pod;
   readonly #volume: Volume;
@@ -71,7 +72,7 @@ class ProjectedVolume implements PreparedVolume {
 
   constructor(
     deps: ProjectingDependencies,
-    { type, inMemory }: ProjectedType,
+    { type, name, inMemory }: ProjectedType,
     pod: Pod,
     volume: Volume,
     place: EmptyDirectory,
@@ -80,6 +81,7 @@ class ProjectedVolume implements PreparedVolume {
     this.type = type;
     this.hostPath = place.directory;
     this.#deps = deps;
+    this.#plugin = name;
     this.#inMemory = inMemory;
     this.#pod = pod;
     this.#volume = volume;
@@ -140,6 +142,7 @@ class ProjectedVolume implements PreparedVolume {
 
   async #write(files: Payload, signal?: AbortSignal): Promise<void> {
     const { directories } = this.#deps;
-    await this.#writer.write(files, () => directories.giveToGroup(this.#pod, this.hostPath, true, signal));
+    const given = { plugin: this.#plugin, directory: this.hostPath, readOnly: true };
+    await this.#writer.write(files, () => directories.giveToGroup(this.#pod, given, signal));
   }
 }

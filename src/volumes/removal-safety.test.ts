@@ -171,15 +171,15 @@ test(
     const directory = `${scene.pod}/volumes/kubernetes.io~csi/pv-1`;
     scene.bind(`${directory}/mount`);
     writeFileSync(`${directory}/vol_data.json`, "{}");
-    const remove = async (mounts: Pick<Mounts, "below">): Promise<boolean> =>
+    const remove = async (mounts: Pick<Mounts, "below">): Promise<string> =>
       await removeVolumeDirectory({ files: systemFiles, mounts }, directory, `${directory}/mount`);
-    assert.equal(await remove(systemMounts), false);
+    assert.equal(await remove(systemMounts), "mounts");
     // Even if the table of mounts did not have it.
-    assert.equal(await remove({ below: async () => [] }), false);
+    assert.equal(await remove({ below: async () => [] }), "content");
     scene.isUntouched();
     execFileSync("umount", [`${directory}/mount`]);
     writeFileSync(`${directory}/mount/late`, "the pod's");
-    assert.equal(await remove(systemMounts), false, "what was written beside the mount is somebody's");
+    assert.equal(await remove(systemMounts), "content", "what was written beside the mount is somebody's");
     assert.deepEqual(readdirSync(directory).toSorted(), ["mount", "vol_data.json"]);
   },
 );

@@ -33,8 +33,9 @@ import type { StorageWaits } from "./storage-waits.ts";
 import { UnownedVolumes, type VolumesLeft } from "./unowned-volumes.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import { VolumePaths } from "./volume-paths.ts";
-import { VolumeOperationError } from "./volume-operation-error.ts";
-import { knownInputs, type PreparedVolume, type VolumePlugin } from "./volume-plugin.ts";
+import type { OperationObserver } from "./volume-operations.ts";
+import type { VolumePlugin } from "./volume-plugin.ts";
+import { refreshVolume } from "./volume-refresh.ts";
 import { isExternal, type MountingPod, setUpProblem, type VolumeMemory, VolumeSetUp } from "./volume-set-up.ts";
 import { inlineSpec } from "./volume-spec.ts";
 import type { VolumeStats } from "./volume-stats.ts";
@@ -58,6 +59,7 @@ export interface VolumeDependencies {
   readonly recursiveReadOnlyMounts: boolean;
   /** Undefined on a node that is in no cluster. */
   readonly cluster?: ClusterVolumes | undefined;
+  readonly observer?: OperationObserver;
   readonly stats: Pick<VolumeStats, "add" | "forget">;
   readonly waits: Pick<StorageWaits, "begin" | "forget">;
 }
@@ -121,6 +123,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
       exclusive: this.#exclusive,
       attachments: cluster && new Attachments({ clock, ...cluster }),
       nodeLabels: () => cluster?.labels(),
+      observer: deps.observer,
       stats,
       waits,
     });
@@ -200,7 +203,10 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     let isFresh = true;
     for (const volume of following) {
       try {
-        await this.#refreshVolume(pod, this.#setUp.prepare(pod, inlineSpec(volume), paths), memory, cause);
+        const spec = inlineSpec(volume);
+        const prepared = this.#setUp.prepare(pod, spec, paths);
+        const plugin = this.#setUp.labelOf(spec)?.plugin ?? "";
+        await refreshVolume(this.#deps, { pod, plugin, prepared }, memory.contents, cause);
       } catch (error) {
         // The pod keeps its existing content.
         isFresh &&= awaitsObjects(error);
@@ -236,6 +242,14 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   /** Ends the upkeep of volumes, which stay as they are. */
   async close(): Promise<void> {
     await this.#upkeeps.close();
+  }
+
+  /** Upstream's full names of the plugins of a pod's volumes: of a claim's once its volume is known. */
+  pluginLabels(pod: Pod): string[] {
+    const specs = this.#pods.get(pod.metadata.uid)?.specs;
+    return usedVolumes(pod, volumeUse(pod)).flatMap((volume) => {
+      return this.#setUp.labelOf(specs?.get(volume.name) ?? inlineSpec(volume))?.plugin ?? [];
+    });
   }
 
   /** Volumes that no plugin owns, in the directories of pods that have ended. */
@@ -324,35 +338,6 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     return mounted;
   }
 
-  async #refreshVolume(pod: Pod, volume: PreparedVolume, memory: PodMemory, cause: Cause): Promise<void> {
-    const { content, name, type } = volume;
-    const inputs = knownInputs(volume);
-    // Unknown objects wake the pod once they are known.
-    if (content === undefined || inputs === undefined || isSame(inputs, memory.contents.get(name))) return;
-    if (await content.isOutdated()) {
-      const action: ActionInput = {
-        what: "UpdateVolume",
-        message: `update ${type} volume ${name}`,
-        pod: podRef(pod),
-        cause,
-        data: { volume: name, type },
-      };
-      try {
-        await perform(this.#deps.journal, this.#deps.clock, action, async () => {
-          await content.update().catch((error: unknown) => {
-            throw setUpProblem({ name, mode: "Filesystem" }, error);
-          });
-        });
-      } catch (error) {
-        const reason = error instanceof VolumeOperationError ? error.cause : error;
-        // The same objects would fail the same way: reported once, and retried when one changes.
-        if (reason instanceof VolumeError || reason instanceof ContainerConfigError) memory.contents.set(name, inputs);
-        throw reason;
-      }
-    }
-    memory.contents.set(name, inputs);
-  }
-
   /** The mount table has real paths, so they are used everywhere. */
   async #pathsOf(uid: PodUid): Promise<VolumePaths> {
     const { files, node } = this.#deps;
@@ -371,6 +356,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
       contents: new Map(),
       specs: new Map(),
       upkeeps: new Map(),
+      wanted: new Map(),
       remarks: new Map(),
     };
     this.#pods.set(uid, memory);
@@ -384,8 +370,4 @@ function usedVolumes({ spec }: Pod, { mounted, mapped }: VolumeUse): Volume[] {
 
 function staying({ unowned }: VolumesOfPod): readonly UnownedVolume[] {
   return unowned.filter(({ isEmpty }) => !isEmpty);
-}
-
-function isSame(a: readonly unknown[], b: readonly unknown[] | undefined): boolean {
-  return b !== undefined && a.length === b.length && a.every((value, index) => value === b[index]);
 }

@@ -30,6 +30,13 @@ import { driverOf, inlineSpec, type VolumeSpec } from "./volume-spec.ts";
 import { ClaimError, type VolumeSpecs } from "./volume-specs.ts";
 import type { StorageWaits } from "./storage-waits.ts";
 import type { VolumeStats } from "./volume-stats.ts";
+import {
+  labelOf,
+  measuredMount,
+  measuredOperation,
+  type OperationLabel,
+  type OperationObserver,
+} from "./volume-operations.ts";
 import type { VolumeUse } from "./volume-use.ts";
 
 /** No event reports that a claim was bound. */
@@ -44,8 +51,9 @@ export interface VolumeSetUpDependencies {
   readonly exclusive: ExclusiveVolumes;
   /** Undefined without a cluster: nothing is attached there. */
   readonly attachments: Attachments | undefined;
-  /** The Node's labels; undefined: unknown yet, or no cluster. */
+  /** The Node's labels; undefined: unknown yet, or volumes are not claimed. */
   readonly nodeLabels: () => Readonly<Record<string, string>> | undefined;
+  readonly observer: OperationObserver;
   readonly stats: Pick<VolumeStats, "add">;
   readonly waits: Pick<StorageWaits, "begin">;
 }
@@ -73,6 +81,8 @@ export interface VolumeMemory {
   readonly upkeeps: Map<string, readonly VolumeUpkeep[]>;
   /** The inputs of their last content. Nothing is read until they change. */
   readonly contents: Map<string, readonly unknown[]>;
+  /** Since when those are wanted that are not set up yet, monotonic ms. */
+  readonly wanted: Map<string, number>;
   /** The last reported reason of their wait. */
   readonly remarks: Map<string, string>;
 }
@@ -93,6 +103,11 @@ export class VolumeSetUp {
 
   pluginOf(spec: VolumeSpec): VolumePlugin | undefined {
     return this.#deps.plugins.find((plugin) => plugin.owns(spec));
+  }
+
+  labelOf(spec: VolumeSpec): OperationLabel | undefined {
+    const plugin = this.pluginOf(spec);
+    return plugin && labelOf(plugin, spec);
   }
 
   /** @throws VolumeError for volumes that no plugin owns: sources reject most of them earlier */
@@ -165,15 +180,19 @@ export class VolumeSetUp {
 
   async #try(mounting: MountingPod, volume: Volume, signal: AbortSignal): Promise<MountedVolume> {
     const { pod, paths } = mounting;
-    const { specs, contents } = mounting.memory;
+    const { specs, contents, wanted } = mounting.memory;
+    const { clock } = this.#deps;
     const { name } = volume;
+    const wantedMs = wanted.get(name) ?? clock.monotonic();
+    wanted.set(name, wantedMs);
     const spec = specs.get(name) ?? (await this.#specOf(mounting, volume, signal));
     const prepared = this.prepare(pod, spec, paths);
     // The present inputs: a change during the write is not included.
     const inputs = knownInputs(prepared);
     // A volume that cannot be checked is set up as well; the set-up reports the problem.
     const isSetUp = await prepared.isSetUp().catch(() => false);
-    if (!isSetUp) await this.#perform(mounting, spec, prepared, signal);
+    if (!isSetUp) await this.#perform(mounting, spec, { prepared, wantedMs }, signal);
+    wanted.delete(name);
     specs.set(name, spec);
     this.#meter(pod, spec, prepared);
     if (inputs === undefined) contents.delete(name);
@@ -239,12 +258,14 @@ export class VolumeSetUp {
   async #perform(
     mounting: MountingPod,
     spec: VolumeSpec,
-    prepared: PreparedVolume,
+    { prepared, wantedMs }: { readonly prepared: PreparedVolume; readonly wantedMs: number },
     signal: AbortSignal,
   ): Promise<void> {
     const { pod, cause } = mounting;
-    const { name, podVolume } = spec;
-    const attached = await this.#attached(mounting, spec, signal);
+    const { name, podVolume, mode } = spec;
+    const label = labelOf(this.#plugin(spec), spec);
+    const verify = (): Promise<AttachedVolume | undefined> => this.#attached(mounting, spec, signal);
+    const attached = await measuredOperation(this.#deps, "verify_controller_attached_volume", label, verify, signal);
     const action: ActionInput = {
       what: step(spec),
       message: `set up ${prepared.type} volume ${podVolume}`,
@@ -253,7 +274,7 @@ export class VolumeSetUp {
       data: { volume: podVolume, type: prepared.type, ...(name !== podVolume && { persistentVolume: name }) },
     };
     signal.throwIfAborted();
-    await perform(this.#deps.journal, this.#deps.clock, action, async () => {
+    const setUp = async (): Promise<void> => {
       const work = {
         pod: podRef(pod),
         volume: name,
@@ -270,7 +291,9 @@ export class VolumeSetUp {
         signal.throwIfAborted();
         throw setUpProblem(spec, error);
       }
-    });
+    };
+    const performed = (): Promise<void> => perform(this.#deps.journal, this.#deps.clock, action, setUp);
+    await measuredMount(this.#deps, { ...label, mode, wantedMs }, performed, signal);
   }
 
   #meter(pod: Pod, spec: VolumeSpec, { meter, type }: PreparedVolume): void {
@@ -290,7 +313,7 @@ export class VolumeSetUp {
   async #mayBeUsed({ pod, paths }: MountingPod, spec: VolumeSpec): Promise<void> {
     const { persistentVolume, name } = spec;
     if (persistentVolume === undefined) return;
-    const problem = affinityProblem(persistentVolume, this.#deps.nodeLabels() ?? {});
+    const problem = affinityProblem(persistentVolume, this.#deps.nodeLabels());
     if (problem !== undefined) {
       throw new VolumeOperationError(`${step(spec)}.NodeAffinity check`, name, new Error(problem));
     }

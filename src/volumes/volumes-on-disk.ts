@@ -2,7 +2,14 @@ import { type DirectoryEntry, type Files, removeEmpty } from "../ports/files.ts"
 import { settleAll } from "../base/side-by-side.ts";
 import type { PodRef } from "../journal/entry.ts";
 import type { Mounts } from "../ports/mounts.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { StorageWaits } from "./storage-waits.ts";
+import {
+  measuredOperation,
+  type OperationDependencies,
+  type OperationObserver,
+  pluginLabel,
+} from "./volume-operations.ts";
 import { isSilence } from "./volume-meter.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { ReconstructedVolume, VolumePlugin } from "./volume-plugin.ts";
@@ -49,6 +56,8 @@ export interface VolumesOnDiskDependencies {
   readonly mounts: Mounts;
   readonly plugins: readonly VolumePlugin[];
   readonly waits: Pick<StorageWaits, "begin">;
+  readonly clock: Pick<Clock, "monotonic">;
+  readonly observer?: OperationObserver;
 }
 
 /** Finds pods' volumes on disk, and removes those of plugins. */
@@ -56,9 +65,11 @@ export class VolumesOnDisk {
   readonly #files: Files;
   readonly #mounts: Mounts;
   readonly #waits: Pick<StorageWaits, "begin">;
+  readonly #measuring: OperationDependencies;
   readonly #plugins: ReadonlyMap<string, VolumePlugin>;
 
-  constructor({ files, mounts, plugins, waits }: VolumesOnDiskDependencies) {
+  constructor({ files, mounts, plugins, waits, clock, observer }: VolumesOnDiskDependencies) {
+    this.#measuring = { clock, observer };
     this.#files = files;
     this.#mounts = mounts;
     this.#waits = waits;
@@ -141,8 +152,13 @@ export class VolumesOnDisk {
   async #tearDownOne(pod: PodRef, { place, name, volume }: OwnedVolume, signal: AbortSignal): Promise<void> {
     const driver = volume.driver ?? kindOf(place);
     const end = this.#waits.begin({ pod, volume: name, driver, operation: "tear down" });
+    const operation = place.startsWith("volumeDevices/") ? "unmap_volume" : "volume_unmount";
+    const label = { plugin: pluginLabel(parentOf(place)) };
+    const tearDown = (): Promise<void> => volume.tearDown(signal);
     try {
-      await volume.tearDown(signal);
+      // Each attempt of a driver is measured with its call.
+      if (volume.driver !== undefined) await tearDown();
+      else await measuredOperation(this.#measuring, operation, label, tearDown, signal);
       end(true);
     } catch (error) {
       end(!isSilence(error));
@@ -178,7 +194,12 @@ function lastOf(path: string): string {
 
 /** `volumes/kubernetes.io~local-volume/pv-1` → `local-volume` */
 function kindOf(place: string): string {
-  return (place.split("/").at(-2) ?? "").replace(/^kubernetes\.io~/u, "");
+  return parentOf(place).replace(/^kubernetes\.io~/u, "");
+}
+
+/** `kubernetes.io~local-volume` */
+function parentOf(place: string): string {
+  return place.split("/").at(-2) ?? "";
 }
 
 function below({ pod }: VolumePaths, path: string): string {

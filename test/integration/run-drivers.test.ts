@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
@@ -161,6 +162,56 @@ test("a driver that is stopped with the pods that use it is stopped last, and al
     assert.equal((await withinMs(40_000, run.ended)).exitCode, 0);
     assert.equal(released(), 2);
     await podwright.succeed("volumes", "rm", "--force", "data");
+  });
+});
+
+test("a kubelet that starts while run has its place gets it, and one of podwright is refused", async (context) => {
+  await atFreePlace(context, async (podwright, directory) => {
+    const ports = { driver: await freePort(), registrar: await freePort() };
+    const name = "pod.csi.example.org";
+    const options = { driver: name, root: place, data: join(directory, "data"), ports };
+    const files = [
+      await podwright.manifest("web.yaml", manifest(name)),
+      await podwright.manifest("driver.json", JSON.stringify(driverPod("driver", options))),
+    ];
+    await podwright.succeed("run", "--detach", ...files);
+    await until("what the pod writes", async () => (await written(podwright)) === "x\n");
+    const shown = (): boolean => mounts().includes(` ${place}/pods `);
+    assert.ok(shown());
+
+    const settings = { failCgroupV1: false, failSwapOn: false, healthzPort: 0, port: await freePort() };
+    const kind = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
+    const config = await podwright.manifest("kubelet.json", JSON.stringify({ ...kind, ...settings }));
+    const own = await podwright.run(["kubelet", "--config", config, "--state-dir", join(directory, "state")]);
+    assert.notEqual(own.exitCode, 0);
+    const pid = await podwright.enginePid();
+    assert.match(own.stderr, new RegExp(`${place} belongs to another node agent \\(pid ${pid}: .*engine`, "u"));
+    assert.match(own.stderr, /podwright stop/u);
+
+    const kubelet = spawn("sleep", ["600"], { argv0: "/usr/bin/kubelet", stdio: "ignore" });
+    const file = join(place, "cpu_manager_state");
+    try {
+      writeFileSync(file, "");
+      await until("the place to be left", async () => !shown());
+      assert.deepEqual(readdirSync(`${place}/pods`), []);
+      assert.equal(await written(podwright), "x\n");
+      const { stdout } = await podwright.run(["doctor"]);
+      assert.match(stdout, new RegExp(`another node agent has started at ${place} \\(pid ${kubelet.pid}`, "u"));
+      const again = await podwright.run(["run", "--detach", ...files]);
+      assert.match(again.stderr, /belongs to another node agent/u);
+      // The driver still sees the volumes where it mounted them.
+      await podwright.succeed("stop", "web");
+      assert.deepEqual(driverEffects({ ...options, root: podwright.layout.kubeletRoot }).slice(-2), [
+        "NodeUnpublishVolume",
+        "NodeUnstageVolume",
+      ]);
+    } finally {
+      kubelet.kill("SIGKILL");
+      rmSync(file, { force: true });
+    }
+    await until("the place to be taken again", async () => shown(), 60_000);
+    await podwright.succeed("volumes", "rm", "--force", "data");
+    await podwright.succeed("stop", "driver");
   });
 });
 

@@ -50,6 +50,14 @@ interface Fault {
 /** Where a call is stopped: before or after the driver has done it, or right after its answer. */
 export type CallMoment = "before" | "after" | "answered";
 
+/** A call that has stopped. */
+export interface StoppedCall {
+  readonly reached: Promise<void>;
+  readonly release: () => void;
+  /** It does nothing more. */
+  readonly end: () => void;
+}
+
 interface Stop {
   readonly method: string;
   readonly moment: CallMoment;
@@ -178,11 +186,21 @@ export class CsiDriver implements AsyncDisposable {
     };
   }
 
-  /** The next call of a method stops at a moment until it is released. */
-  stopAt(method: string, moment: CallMoment): { readonly reached: Promise<void>; readonly release: () => void } {
+  /** The next call of a method stops at a moment until it is released, or ends there. */
+  stopAt(method: string, moment: CallMoment): StoppedCall {
     const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    // Without a call there, nothing waits for it.
+    released.promise.catch(() => {});
     this.#stops.push({ method, moment, reached, released });
-    return { reached: reached.promise, release: released.resolve };
+    const end = (): void => released.reject(new Error("the driver's process has ended"));
+    return { reached: reached.promise, release: released.resolve, end };
+  }
+
+  /** Its process ends at a stopped call, and another one starts at once. */
+  async restartAt({ end }: StoppedCall): Promise<void> {
+    await this.stop();
+    end();
+    await this.serve();
   }
 
   async #pass(method: string, moment: CallMoment): Promise<void> {

@@ -18,7 +18,7 @@ import {
   volumesInUse,
   withoutLoopDevices,
 } from "./csi-claims.ts";
-import { type CallMoment, CsiDriver } from "./csi-driver.ts";
+import { type CallMoment, CsiDriver, type StoppedCall } from "./csi-driver.ts";
 import { until } from "./podwright.ts";
 
 /** `grown` ones are larger before their pod starts, `growing` ones while it runs. */
@@ -46,8 +46,11 @@ export const killPoints: readonly KillPoint[] = (Object.keys(methods) as Kind[])
   methods[kind].flatMap((method) => moments.map((moment) => ({ kind, method, moment }))),
 );
 
-/** Kills podwright at each of the points, each time with a new pod, and expects that the pod starts and ends all the same. */
-export async function surviveKillsAtCalls(points: readonly KillPoint[]): Promise<void> {
+/**
+ * Kills podwright, or ends the driver, at each of the points, each time with a new pod, and expects that the pod starts and
+ * ends all the same.
+ */
+export async function surviveEndsAtCalls(ends: Ending, points: readonly KillPoint[]): Promise<void> {
   await withClusterNode(async (cluster, first) => {
     await cluster.nodeReady();
     using temporary = testDirectory();
@@ -64,16 +67,20 @@ export async function surviveKillsAtCalls(points: readonly KillPoint[]): Promise
     for (const [index, point] of points.entries()) {
       const { kind, method, moment } = point;
       try {
-        kubelet = await survive({ cluster, driver, kubelet }, point, index);
+        kubelet = await survive({ cluster, driver, kubelet, ends }, point, index);
         assert.deepEqual(driver.violations, []);
       } catch (error) {
-        throw new Error(`killed ${moment} ${method} of the ${kind} volume`, { cause: error });
+        throw new Error(`${ends} ended ${moment} ${method} of the ${kind} volume`, { cause: error });
       }
     }
   }, DEMO_IMAGE);
 }
 
+/** What ends at a call. */
+export type Ending = "podwright" | "driver";
+
 interface Scene {
+  readonly ends: Ending;
   readonly cluster: ClusterNode;
   readonly driver: CsiDriver;
   readonly kubelet: RunningCommand;
@@ -96,10 +103,7 @@ async function survive(scene: Scene, { kind, method, moment }: KillPoint, index:
   else if (isRunning) grow(cluster, kind, size);
   else create();
   await stop.reached;
-  scene.kubelet.child.kill("SIGKILL");
-  await scene.kubelet.ended;
-  stop.release();
-  const kubelet = await cluster.start();
+  const kubelet = await ended(scene, stop);
   if (!isEnd) {
     await cluster.ready(name);
     if (kind === "grown" || kind === "growing") await grown(cluster, kind, size);
@@ -109,6 +113,18 @@ async function survive(scene: Scene, { kind, method, moment }: KillPoint, index:
   await until("everything to be taken back", async () => driver.volumes.isIdle);
   await nothingLeft(cluster, driver);
   return kubelet;
+}
+
+/** @returns the kubelet that goes on */
+async function ended({ ends, kubelet, driver, cluster }: Scene, stop: StoppedCall): Promise<RunningCommand> {
+  if (ends === "driver") {
+    await driver.restartAt(stop);
+    return kubelet;
+  }
+  kubelet.child.kill("SIGKILL");
+  await kubelet.ended;
+  stop.release();
+  return await cluster.start();
 }
 
 function podOf(kind: Kind, name: string, driver: string): Fields {

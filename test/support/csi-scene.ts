@@ -7,6 +7,7 @@ import { DriverStore } from "../../src/csi/driver-store.ts";
 import { Expansions } from "../../src/csi/expansions.ts";
 import { CsiNames } from "../../src/csi/names.ts";
 import { Publications } from "../../src/csi/publications.ts";
+import { UnknownVolumes } from "../../src/csi/unknown-volumes.ts";
 import { takeUpVolumes } from "../../src/csi/volumes-at-start.ts";
 import type { JournalInput } from "../../src/journal/entry.ts";
 import { Collection } from "../../src/objects/collection.ts";
@@ -51,7 +52,10 @@ export class CsiScene {
   drivers!: DriverStore;
   devices!: DeviceMounts;
   publications!: Publications;
+  unknown!: UnknownVolumes;
   plugin!: CsiPlugin;
+  /** What the Node lists. */
+  listed: readonly string[] = [];
   readonly names: CsiNames;
   readonly #told: string;
 
@@ -81,22 +85,28 @@ export class CsiScene {
     this.publications = new Publications();
     const storage = (): StorageLookup => this.storage;
     this.expansions = new Expansions({ clock, journal, log: silentLog, nodeName: "node1", storage });
+    const { devices, publications } = this;
+    this.unknown = new UnknownVolumes({
+      ...{ files, mounts, names, devices, publications, journal, log: silentLog, storage },
+      listed: () => this.listed,
+    });
     this.plugin = new CsiPlugin({
       ...{ clock, files, mounts, loopDevices, names, journal, log: silentLog },
       volumeFiles: new SimVolumeFiles(files),
       drivers: this.drivers,
       objects: new CsiDriverObjects(clock, new Collection()),
       calls: { secret: async () => undefined, token: async () => ({ token: "", expirationTimestamp: "" }) },
-      devices: this.devices,
-      publications: this.publications,
+      devices,
+      publications,
+      unknown: this.unknown,
       expansions: this.expansions,
       limitReached: (driver) => void this.limits.push(driver),
       republishMs: 30_000,
       asksHealth: false,
     });
     await this.drivers.add("d", "/csi.sock", "1.0.0");
-    const { devices, publications } = this;
-    await takeUpVolumes({ files, mounts, names, devices, publications });
+    await this.unknown.look(await takeUpVolumes({ files, mounts, names, devices, publications }), undefined);
+    if (this.unknown.mayBePublished) devices.keepFound();
     this.devices.start(signal);
   }
 
@@ -124,7 +134,7 @@ export class CsiScene {
   async tearDown(uid: string): Promise<void> {
     const { clock, files, mounts } = this;
     const waits = new StorageWaits(clock, { record: () => 0 }, silentLog);
-    const onDisk = new VolumesOnDisk({ files, mounts, plugins: [this.plugin], waits });
+    const onDisk = new VolumesOnDisk({ files, mounts, plugins: [this.plugin], waits, clock });
     const paths = new VolumePaths(root, uid as never);
     await onDisk.tearDown({ namespace: "ns", name: uid, uid: uid as never }, paths, await onDisk.find(paths), signal);
     this.devices.releasePod(uid);
@@ -160,14 +170,22 @@ export class CsiScene {
       nodeGetCapabilities: answer("nodeGetCapabilities", async () => ({
         capabilities: this.capabilities.map((type) => ({ type: { case: "rpc", value: { type } } })),
       })),
-      nodeStageVolume: answer("nodeStageVolume", async () => ({})),
-      nodeUnstageVolume: answer("nodeUnstageVolume", async () => ({})),
+      nodeStageVolume: answer("nodeStageVolume", async ({ stagingTargetPath: target, volumeCapability }: Stage) => {
+        const isDevice = volumeCapability?.accessType.case === "block";
+        if (isDevice || (await mounts.below(real(target))).length > 0) return {};
+        await mounts.mount({ source: "/dev/sdb", target: real(target), fileSystem: "", options: [], device: "8:16" });
+        return {};
+      }),
+      nodeUnstageVolume: answer("nodeUnstageVolume", async ({ stagingTargetPath }: Stage) => {
+        await mounts.unmount(real(stagingTargetPath));
+        return {};
+      }),
       nodePublishVolume: answer("nodePublishVolume", async ({ targetPath, volumeCapability }: Publish) => {
         const target = real(targetPath);
         if ((await mounts.below(target)).length > 0) return {};
         if (volumeCapability.accessType.case === "block") await files.write(target, "", 0o600);
         else await files.makeDirectory(target, 0o750);
-        await mounts.mount({ source: "/dev/sdb", target, fileSystem: "", options: [] });
+        await mounts.mount({ source: "/dev/sdb", target, fileSystem: "", options: [], device: "8:16" });
         return {};
       }),
       nodeUnpublishVolume: answer("nodeUnpublishVolume", async ({ targetPath }: { readonly targetPath: string }) => {
@@ -179,6 +197,11 @@ export class CsiScene {
       [Symbol.dispose]: () => {},
     };
   }
+}
+
+interface Stage {
+  readonly stagingTargetPath: string;
+  readonly volumeCapability?: Publish["volumeCapability"];
 }
 
 interface Publish {

@@ -3,6 +3,8 @@ import { podUid } from "../../src/base/ids.ts";
 import type { Pod } from "../../src/api/pod.ts";
 import { type Fields, fieldsAt, listAt } from "../../src/sim/api-server/values.ts";
 import type { Room } from "../../src/kubelet/room.ts";
+import { Registry } from "../../src/metrics/registry.ts";
+import { RuntimeMetrics } from "../../src/metrics/runtime-metrics.ts";
 import { behaviourCommand } from "../../src/sim/behaviour.ts";
 import { SimClock } from "../../src/sim/clock.ts";
 import { MemoryFiles } from "../../src/sim/files.ts";
@@ -26,6 +28,8 @@ export class ClusterScene {
   /** Current faults between the node and its runtime. */
   readonly faults: FaultWindows;
   readonly changes: WorldChange[] = [];
+  /** Of its metrics. */
+  readonly registry = new Registry();
   readonly deletions: string[] = [];
 
   /**
@@ -45,7 +49,9 @@ export class ClusterScene {
     this.faults = new FaultWindows(clock, {}, () => this.node.setFaults());
     const resources = { ...usualConfig.node.resources, allocatable };
     const config = { ...usualConfig, node: { ...usualConfig.node, resources } };
-    const node = { clock, world, cluster, files, config, faults: this.faults };
+    const time = { now: () => clock.nowMs, monotonic: () => clock.nowMs };
+    const observer = new RuntimeMetrics(this.registry, new Registry(), time);
+    const node = { clock, world, cluster, files, config, faults: this.faults, observer };
     const rooms = (parts: RoomParts): readonly Room[] => makeRooms(parts, this.node);
     this.node = new SimNode({ ...node, makeRooms: rooms, random: new SimRandom(2) });
     world.onChange((change) => this.changes.push(change));

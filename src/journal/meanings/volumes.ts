@@ -85,6 +85,11 @@ export const volumeMeanings = {
     means:
       "The engine of `podwright run` mounted its pods' directories at /var/lib/kubelet, where CSI drivers expect them.",
   },
+  KubeletPlaceLeft: {
+    means:
+      "A kubelet has started at /var/lib/kubelet: the directories of `podwright run` are no longer there, and no CSI driver can start.",
+    remedy: "Stop that kubelet, or podwright's pods with CSI drivers and volumes.",
+  },
   DriverWaits: {
     means:
       "A CSI driver that is a pod of `podwright run` is stopped after pods whose volumes are still being released.",
@@ -112,6 +117,11 @@ export const volumeMeanings = {
   VolumesLeft: {
     means: "Volumes on disk belong to no volume plugin of this node; they are left alone.",
     remedy: "Unmount and remove them by hand once you know their owner.",
+  },
+  VolumeUnknown: {
+    means: "A CSI volume is mounted, and its data file is missing or damaged: its driver and handle are unknown.",
+    remedy:
+      "Nothing is detached that it could be; unmount it once no pod uses it, if podwright does not find its owner.",
   },
   VolumeWarning: {
     means: "A volume is usable but doubtful, e.g. a hostPath of another type.",

@@ -101,10 +101,19 @@ export function isOnLocal(all: readonly MountInfo[], mount: MountInfo): boolean 
 }
 
 /** The options of the mount and its file system in one list, as findmnt(8) shows them. */
-function mountPoint({ target, source, fileSystem, options, superOptions, isShared }: MountInfo): MountPoint {
+function mountPoint({
+  target,
+  source,
+  fileSystem,
+  options,
+  superOptions,
+  isShared,
+  device,
+  root,
+}: MountInfo): MountPoint {
   const shared = superOptions.filter((option) => option !== "" && !options.includes(option));
   const all = [...options, ...shared.filter((option) => !isAccess(option))];
-  return { target, source, fileSystem, options: all, isShared };
+  return { target, source, fileSystem, options: all, isShared, device, root };
 }
 
 /** The mount's own flag decides about read-only; the file system's may differ. */

@@ -12,6 +12,8 @@ import { claimedVolumes, type ClaimedVolume, deviceVolumes, driverObjects } from
 const lookMs = 1000;
 const longestAttachMs = 3000;
 const slowestAttachMs = 200_000;
+/** gRPC's RESOURCE_EXHAUSTED. */
+const resourceExhausted = 8;
 
 const over: ReadonlySet<unknown> = new Set(["Succeeded", "Failed"]);
 
@@ -33,6 +35,8 @@ export interface SimStorageParts {
 export class SimStorage {
   /** Called immediately before a volume is detached. */
   onDetach: (volume: ClaimedVolume) => void = () => {};
+  /** The node has no place for another volume: attaching fails with that reason, and is tried again. */
+  isFull = false;
   readonly volumes: readonly ClaimedVolume[];
   readonly #registry: Registry;
   readonly #clock: SimClock;
@@ -63,6 +67,15 @@ export class SimStorage {
       if (!volume.isLate) this.bind(volume);
     }
     this.#look();
+  }
+
+  /** Nodes read the driver's limit every so often, and reject pods whose volumes exceed it. */
+  limit(driver: string): void {
+    const { store } = this.#registry;
+    const object = store.get("csidrivers", `/${driver}`);
+    if (object === undefined) return;
+    const spec = { ...fieldsAt(object.value, "spec"), nodeAllocatableUpdatePeriodSeconds: 60 };
+    store.put("csidrivers", object.key, { ...object.value, spec });
   }
 
   /** Lets attaching take minutes. */
@@ -217,6 +230,14 @@ export class SimStorage {
     this.#clock.schedule("a volume to be attached", this.#random.integer(50, longestMs), () => {
       const attachment = store.get("volumeattachments", `/${name}`);
       if (attachment === undefined) return void this.#coming.delete(volume);
+      if (this.isFull) {
+        const attachError = { message: `rpc error: no place for ${volume.name}`, errorCode: resourceExhausted };
+        store.put("volumeattachments", attachment.key, {
+          ...attachment.value,
+          status: { attached: false, attachError },
+        });
+        return void this.#coming.delete(volume);
+      }
       store.put("volumeattachments", attachment.key, {
         ...attachment.value,
         status: { attached: true, attachmentMetadata: { disk: volume.handle } },

@@ -215,7 +215,7 @@ function requiredBytes({ capacityRange: range }: Request): bigint {
 }
 
 function mountOf(source: string, target: string) {
-  return { source, target, fileSystem: "simulated", options: [] };
+  return { source, target, fileSystem: "simulated", options: [], device: source };
 }
 
 function failed(code: RpcError["code"], message: string): RpcError {

@@ -14,18 +14,19 @@ import type { SimNode } from "./node.ts";
 
 /** The rooms of a node with CSI drivers. */
 export function driverRooms({ drivers }: Pick<SimNode, "drivers">, parts: RoomParts): readonly Room[] {
-  const { ports, record, gate, client } = parts;
+  const { ports, record, gate, client, observer } = parts;
   const { clock, files, volumeFiles } = ports;
   const { rootDirectory } = usualConfig.node;
   const plugins = simPluginClient({ clock, gate, sockets: drivers.sockets });
   const shared = { journal: { record }, log: silentLog, plugins };
   const csi = new CsiRoom(
-    { ...shared, ports, called: () => {}, client, driverObjects: new Collection() },
+    { ...shared, ports, called: () => {}, observer, client, driverObjects: new Collection() },
     {
       nodeName: clusterNodeName,
       rootDirectory,
       syncFrequencyMs: usualConfig.worker.syncFrequencyMs,
       asksVolumeHealth: false,
+      seLinux: false,
     },
   );
   const registry = new PluginRegistry(

@@ -2,6 +2,7 @@ import type { Volume } from "../../api/volume.ts";
 import { claimedVolumes, inlineDriver } from "../csi/claimed-volumes.ts";
 import type { SimDriver } from "../csi/driver.ts";
 import type { DriverFaults } from "../csi/driver-faults.ts";
+import { recordOf } from "../csi/record-paths.ts";
 import type { SimRandom } from "../random.ts";
 import { simplePod } from "./simple-pod.ts";
 import type { Act, Stage } from "./stage.ts";
@@ -114,6 +115,20 @@ export const driverActs = {
     strike("volume grows");
     cluster?.storage?.grow(volume);
   },
+  /** podwright's machine loses what it last wrote: the data file of a mounted volume is cut off when it starts again. */
+  damageRecord: (stage, random) => {
+    const { node, clock } = stage;
+    const isPersistent = (target: string): boolean => !target.endsWith("/inline/mount");
+    const target = random.pickFrom([...node.drivers.volumes.published.keys()].filter(isPersistent));
+    if (target === undefined || !node.isUp) return;
+    const staging = node.drivers.volumes.staged.get(node.drivers.volumes.published.get(target) ?? "");
+    const record = recordOf(staging !== undefined && random.chance(0.3) ? staging : target);
+    stage.strike("data file of a volume damaged");
+    node.kill();
+    const text = '{"driverName":"staging'.slice(0, random.integer(0, 22));
+    void node.files.write(record, text, 0o644).catch(() => {});
+    clock.schedule("podwright to be started again", random.integer(0, 20_000), () => node.start());
+  },
   /** Mounts are gone, and files remain. */
   rebootNode: ({ node, strike }) => {
     strike("power lost");
@@ -136,6 +151,7 @@ export const driverWeights: Readonly<Record<Exclude<DriverStepKind, "growClaim">
   bindClaims: 2,
   replaceClaim: 2,
   leaveVolumes: 3,
+  damageRecord: 2,
   rebootNode: 1,
 };
 

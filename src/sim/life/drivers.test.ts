@@ -1,10 +1,24 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { DriverScene, podWithVolumes } from "../../../test/support/sim-driver-scene.ts";
+import { vectorText } from "../../../test/support/vectors.ts";
+import { fieldsAt } from "../api-server/values.ts";
 import { plainDriver, stagingDriver } from "../csi/claimed-volumes.ts";
 import { soundDriver } from "../csi/driver-faults.ts";
 
 const everything = ["claim-1", "claim-2", "claim-3", "inline"] as const;
+
+/** Labels of the Go kubelet's operations on volumes of a driver: plugin, operation, status, migrated. */
+function recordedOperations(driver: string): string[] {
+  const [, series = ""] = vectorText("csi-metrics.txt").split("# TYPE storage_operation_duration_seconds histogram\n");
+  const lines = series.split("\n# ", 1)[0]?.split("\n") ?? [];
+  const ofDriver = lines.filter((line) => line.includes(`"kubernetes.io/csi:${driver}"`));
+  return ofDriver.map((line) => {
+    const labels = new Map([...line.matchAll(/(\w+)="([^"]*)"/gu)].map(([, name = "", value = ""]) => [name, value]));
+    const names = ["volume_plugin", "operation_name", "status", "migrated"];
+    return names.map((name) => labels.get(name)?.replace(driver, "DRIVER")).join(" ");
+  });
+}
 
 /** Two pods with the same volumes come and go. @param killAt podwright is killed at that call, 1 for the first */
 async function comeAndGo(killAt?: number): Promise<{ readonly scene: DriverScene; readonly moments: number }> {
@@ -143,5 +157,97 @@ describe("a node with CSI drivers", () => {
       assert.ok(scene.done("UnstageVolume").length > 0, JSON.stringify(faults));
       assert.deepEqual(await scene.problems(), [], JSON.stringify(faults));
     }
+  });
+
+  test("measures operations on volumes under the names that the Go kubelet gives them", async () => {
+    const scene = new DriverScene(true);
+    scene.node.start();
+    await scene.pass(30_000);
+    const driver = scene.driver(stagingDriver.name);
+    const pod = podWithVolumes("a", "claim-1", "claim-5", "claim-8", "claim-9");
+    const settings = { name: "settings", emptyDir: {} };
+    const [container] = pod.spec.containers;
+    assert.ok(container !== undefined);
+    const volumeMounts = [...(container.volumeMounts ?? []), { name: settings.name, mountPath: "/settings" }];
+    driver.faults = { ...soundDriver, refuses: 1 };
+    scene.cluster.want({
+      ...pod,
+      spec: {
+        ...pod.spec,
+        securityContext: { fsGroup: 2000 },
+        containers: [{ ...container, volumeMounts }],
+        volumes: [...(pod.spec.volumes ?? []), settings],
+      },
+    });
+    await scene.pass(30_000);
+    driver.faults = soundDriver;
+    await scene.pass(120_000);
+    assert.ok(scene.runs("uid-a"));
+    driver.faults = { ...soundDriver, refuses: 1 };
+    scene.cluster.delete("uid-a");
+    await scene.pass(20_000);
+    driver.faults = soundDriver;
+    await scene.pass(120_000);
+    assert.deepEqual(await scene.problems(), []);
+    const seen = (family: string): ReadonlySet<string> => {
+      const { samples = [] } = scene.registry.families().find(({ name }) => name === family) ?? {};
+      return new Set(samples.map(({ labels }) => labels.join(" ").replace(stagingDriver.name, "DRIVER")));
+    };
+    const operations = seen("storage_operation_duration_seconds");
+    const recorded = recordedOperations("hostpath.csi.k8s.io");
+    assert.ok(recorded.length >= 9);
+    for (const labels of recorded) assert.ok(operations.has(labels), `${labels} is not measured`);
+    const local = "kubernetes.io/local-volume";
+    for (const [plugin, operation] of [
+      [local, "volume_mount"],
+      [local, "map_volume"],
+      [local, "volume_apply_access_control"],
+      [local, "volume_unmount"],
+      [local, "unmap_volume"],
+      [local, "unmount_device"],
+      [local, "unmap_device"],
+      ["kubernetes.io/empty-dir", "volume_apply_access_control"],
+      ["kubernetes.io/empty-dir", "verify_controller_attached_volume"],
+      ["kubernetes.io/csi:DRIVER", "map_volume"],
+    ] as const) {
+      const labels = `${plugin} ${operation} success false`;
+      assert.ok(operations.has(labels), `${labels} is not among ${[...operations].toSorted().join("\n")}`);
+    }
+    assert.deepEqual([...seen("volume_operation_total_seconds")].toSorted(), [
+      "kubernetes.io/csi:DRIVER overall_volume_mount",
+      "kubernetes.io/empty-dir overall_volume_mount",
+      `${local} overall_volume_mount`,
+    ]);
+  });
+
+  test("rejects a pod within a second after its driver's controller finds the node full, and no other", async () => {
+    const scene = new DriverScene();
+    const { clock, cluster } = scene;
+    const { storage, server } = cluster;
+    assert.ok(storage !== undefined);
+    storage.limit(stagingDriver.name);
+    scene.node.start();
+    await scene.pass(30_000);
+    cluster.want(podWithVolumes("early", "claim-2"));
+    await scene.pass(20_000);
+    storage.isFull = true;
+    let fullAtMs: number | undefined;
+    let rejectedAtMs: number | undefined;
+    server.registry.store.onChange(({ resource, last }) => {
+      const { attached, reason } = fieldsAt(last.value, "status");
+      if (resource === "volumeattachments" && attached === false) fullAtMs ??= clock.nowMs;
+      if (resource === "pods" && reason === "VolumeAttachmentLimitExceeded") rejectedAtMs ??= clock.nowMs;
+    });
+    cluster.want(podWithVolumes("late", "claim-1"));
+    cluster.want(podWithVolumes("other", "claim-3"));
+    await scene.pass(20_000);
+    assert.ok(fullAtMs !== undefined && rejectedAtMs !== undefined);
+    // The next look, and the write of the pod's status.
+    assert.ok(rejectedAtMs - fullAtMs <= 1500, `rejected ${rejectedAtMs - fullAtMs} ms later`);
+    assert.ok(scene.runs("uid-early") && scene.runs("uid-other") && !scene.runs("uid-late"));
+    storage.isFull = false;
+    cluster.delete("uid-late");
+    await scene.pass(40_000);
+    assert.deepEqual(await scene.problems(), []);
   });
 });

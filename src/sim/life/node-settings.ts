@@ -32,6 +32,7 @@ export interface RoomParts extends Pick<Surroundings, "record" | "ports"> {
   readonly gate: Gate;
   /** Undefined: a standalone node. */
   readonly client: ApiClient | undefined;
+  readonly observer: Observer | undefined;
 }
 
 /** Defaults: no faults, no observers. */

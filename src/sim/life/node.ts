@@ -309,7 +309,9 @@ export class SimNode {
     const parts = { machine: this, gate, volumes: () => built.kubelet.volumes };
     const evictions = this.evictions && simEvictions({ record, ports }, parts, this.evictions);
     const place = cluster && this.#place(cluster, clock, gate);
-    const rooms = this.#settings.makeRooms({ record, ports, gate, client: place?.client, isAlive: () => gate.alive });
+    const { observer } = this.#settings;
+    const isAlive = (): boolean => gate.alive;
+    const rooms = this.#settings.makeRooms({ record, ports, gate, client: place?.client, isAlive, observer });
     const imageParts = { ports, record, onListed: () => gate.alive && this.imagesListed.emit() };
     const images = imageRoom(world, connection.cri, imageParts, this.imagePolicy);
     const surroundings: Surroundings = {

@@ -3,16 +3,12 @@ import { uniqueVolumeName } from "../../csi/names.ts";
 import type { DriverCall } from "../csi/driver.ts";
 import type { SimStorage } from "../csi/storage.ts";
 import { fieldsAt, listAt } from "../api-server/values.ts";
+import { devicesDirectory, devicesName, recordOf, stagedDirectory } from "../csi/record-paths.ts";
 import type { DriverVolumes } from "../csi/volumes.ts";
 import { mayRun, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
 import type { Break, Rule, RuleMaker, Scene } from "./rule.ts";
 
 const podsDirectory = "/var/lib/kubelet/pods";
-const stagedDirectory = "/var/lib/kubelet/plugins/kubernetes.io/csi";
-/** Block volumes have their own place beside those of the drivers. */
-const devicesName = "volumeDevices";
-const devicesDirectory = `${stagedDirectory}/${devicesName}/`;
-const dataFile = "vol_data.json";
 /** Two syncs, and a little. */
 const republishedWithinMs = 200_000;
 
@@ -200,13 +196,6 @@ function volumesOf({ config }: SimContainer): string[] {
     const found = new RegExp(`^${podsDirectory}/[^/]+/volumes/kubernetes.io~csi/[^/]+/mount`, "u").exec(hostPath);
     return found === null ? [] : [found[0]];
   });
-}
-
-/** Of a staging path, or of a target. */
-function recordOf(target: string): string {
-  if (!target.startsWith(devicesDirectory)) return `${target.slice(0, target.lastIndexOf("/"))}/${dataFile}`;
-  const name = target.slice(devicesDirectory.length).split("/")[1] ?? "";
-  return `${devicesDirectory}${name}/data/${dataFile}`;
 }
 
 function uidOf(target: string): string {

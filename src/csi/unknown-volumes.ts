@@ -1,0 +1,189 @@
+import { errorMessage } from "../base/errors.ts";
+import type { Recorder } from "../journal/entry.ts";
+import type { StorageLookup } from "../objects/storage-lookup.ts";
+import type { Files } from "../ports/files.ts";
+import type { Logger } from "../ports/log.ts";
+import type { MountPoint, Mounts } from "../ports/mounts.ts";
+import type { DeviceMounts } from "./device-mounts.ts";
+import { csiDirectoryName, type CsiNames, uniqueVolumeName } from "./names.ts";
+import type { Publications } from "./publications.ts";
+import { StagedMountFiles } from "./staged-files.ts";
+import { holderOf, takeUpBlock, takeUpPublished, takeUpStaged, type VolumeIdentity } from "./take-up.ts";
+
+/** Something of a driver on disk, without a legible data file. */
+export type UnknownVolume =
+  | { readonly kind: "staged"; readonly driver: string; readonly directory: string }
+  | { readonly kind: "published"; readonly uid: string; readonly name: string }
+  | { readonly kind: "block"; readonly name: string };
+
+export interface UnknownVolumesDependencies {
+  readonly files: Files;
+  readonly mounts: Pick<Mounts, "below">;
+  readonly names: CsiNames;
+  readonly devices: DeviceMounts;
+  readonly publications: Publications;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly storage: () => Pick<StorageLookup, "persistentVolume"> | undefined;
+  /** Unique names of volumes that the Node lists as in use, or as attached. */
+  readonly listed: () => readonly string[];
+}
+
+/**
+ * Volumes on disk that an earlier run mounted and whose data files are missing or damaged, as after a power failure.
+ * Whose volume it is can be known otherwise: by the same PersistentVolume in another pod, by the mount table, by the
+ * PersistentVolume itself, or by what the Node lists. Until then they count as in use, and what they may be published
+ * from stays staged: a volume that is detached while it is mounted loses data.
+ */
+export class UnknownVolumes {
+  readonly #deps: UnknownVolumesDependencies;
+  #unknown: readonly UnknownVolume[] = [];
+
+  constructor(deps: UnknownVolumesDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Paths of those that are mounted. */
+  get paths(): readonly string[] {
+    return this.#unknown.map((volume) => this.#pathOf(volume));
+  }
+
+  /** One of them may be published from any volume that was found on disk. */
+  get mayBePublished(): boolean {
+    return this.#unknown.some(({ kind }) => kind !== "staged");
+  }
+
+  /**
+   * Takes up what is known meanwhile. Those without mounts do not count.
+   * @param signal undefined: PersistentVolumes are not read yet
+   */
+  async look(found: readonly UnknownVolume[], signal: AbortSignal | undefined): Promise<void> {
+    const left: UnknownVolume[] = [];
+    for (const volume of found) if (!(await this.#isSettled(volume, signal))) left.push(volume);
+    const before = this.paths;
+    this.#unknown = left;
+    for (const path of this.paths) if (!before.includes(path)) this.#tell(path);
+  }
+
+  async lookAgain(signal: AbortSignal): Promise<void> {
+    await this.look(this.#unknown, signal);
+  }
+
+  /** Whose volume a pod's is, as far as the node itself knows. */
+  async identify(uid: string, name: string): Promise<VolumeIdentity | undefined> {
+    const { publications, names } = this.#deps;
+    const own = publications.get(uid, name);
+    if (own !== undefined) return own;
+    // The name of a pod's inline volume says nothing.
+    const isPersistent = ({ handle }: VolumeIdentity, of: string): boolean => handle !== names.inlineHandle(of, name);
+    const same = publications.all().find((each) => each.name === name && isPersistent(each.publication, each.uid));
+    return same?.publication ?? (await this.#byMount(uid, name));
+  }
+
+  async #isSettled(volume: UnknownVolume, signal: AbortSignal | undefined): Promise<boolean> {
+    if (volume.kind === "staged" && (await this.#takeUpStaged(volume))) return true;
+    if (!(await this.#isMounted(volume))) {
+      // It is nobody's: only empty directories and the damaged file are left.
+      if (volume.kind === "staged") await new StagedMountFiles(this.#deps, volume.directory).remove();
+      return true;
+    }
+    if (volume.kind === "staged") return false;
+    if (volume.kind === "block") {
+      const known = await this.#byObject(volume.name, signal);
+      if (known === undefined) return false;
+      await takeUpBlock(this.#deps, volume.name, known);
+      return true;
+    }
+    const { uid, name } = volume;
+    const known = (await this.identify(uid, name)) ?? (await this.#byObject(name, signal));
+    if (known === undefined) return false;
+    takeUpPublished(this.#deps, uid, name, known);
+    return true;
+  }
+
+  async #isMounted(volume: UnknownVolume): Promise<boolean> {
+    const { mounts, names } = this.#deps;
+    const own =
+      volume.kind === "block"
+        ? [names.blockStaging(volume.name), names.blockPublishDirectory(volume.name), names.blockDirectory(volume.name)]
+        : [this.#pathOf(volume)];
+    for (const path of own) if ((await mounts.below(path)).length > 0) return true;
+    return false;
+  }
+
+  /** The directory's name is the hash of the handle. */
+  async #takeUpStaged({ driver, directory }: UnknownVolume & { readonly kind: "staged" }): Promise<boolean> {
+    const { publications, names, listed, devices } = this.#deps;
+    const prefix = uniqueVolumeName(driver, "");
+    const handles = [
+      ...publications.all().flatMap(({ publication }) => (publication.driver === driver ? [publication.handle] : [])),
+      ...listed().flatMap((unique) => (unique.startsWith(prefix) ? [unique.slice(prefix.length)] : [])),
+    ];
+    const handle = handles.find((each) => names.staged(driver, each) === directory);
+    if (handle === undefined) return false;
+    if (devices.stagingPath(driver, handle) === undefined) takeUpStaged(this.#deps, directory, { driver, handle });
+    for (const { uid, name, publication } of publications.all()) {
+      if (publication.driver === driver && publication.handle === handle) {
+        devices.hold(driver, handle, holderOf(uid, name));
+      }
+    }
+    return true;
+  }
+
+  /** A pod has a part of what is staged, or all of it. */
+  async #byMount(uid: string, name: string): Promise<VolumeIdentity | undefined> {
+    const { mounts, devices } = this.#deps;
+    const target = `${this.#pathOf({ kind: "published", uid, name })}/mount`;
+    const mount = await mountedAt(mounts, target);
+    if (mount === undefined) return undefined;
+    let best: { readonly identity: VolumeIdentity; readonly root: string } | undefined;
+    let isUnique = true;
+    for (const { driver, handle, mode, stagingPath } of devices.volumes) {
+      const staged = mode === "Filesystem" ? await mountedAt(mounts, stagingPath) : undefined;
+      if (staged === undefined || !isPart(mount, staged)) continue;
+      const root = staged.root ?? "/";
+      if (best !== undefined && root.length < best.root.length) continue;
+      isUnique = best === undefined || root.length > best.root.length;
+      best = { identity: { driver, handle }, root };
+    }
+    return isUnique ? best?.identity : undefined;
+  }
+
+  /** Directories of volumes with claims are named after their PersistentVolumes. */
+  async #byObject(name: string, signal: AbortSignal | undefined): Promise<VolumeIdentity | undefined> {
+    if (signal === undefined) return undefined;
+    try {
+      const { spec } = (await this.#deps.storage()?.persistentVolume(name, signal)) ?? {};
+      return spec?.csi && { driver: spec.csi.driver, handle: spec.csi.volumeHandle };
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#deps.log.debug("cannot read a PersistentVolume", { volume: name, error: errorMessage(error) });
+      return undefined;
+    }
+  }
+
+  #pathOf(volume: UnknownVolume): string {
+    const { names } = this.#deps;
+    if (volume.kind === "staged") return volume.directory;
+    if (volume.kind === "block") return names.blockDirectory(volume.name);
+    return `${names.pods}/${volume.uid}/volumes/${csiDirectoryName}/${volume.name}`;
+  }
+
+  #tell(path: string): void {
+    const { journal, log } = this.#deps;
+    const message = `the data file of a mounted volume is missing or damaged: nothing is detached that it could be: ${path}`;
+    journal.record({ kind: "note", what: "VolumeUnknown", message });
+    log.warn("data file of a mounted volume is missing or damaged", { path });
+  }
+}
+
+async function mountedAt(mounts: Pick<Mounts, "below">, path: string): Promise<MountPoint | undefined> {
+  return (await mounts.below(path)).findLast(({ target }) => target === path);
+}
+
+/** Whether both mounts are of one file system, and the first shows what the second does, or a part of it. */
+function isPart(mount: MountPoint, whole: MountPoint): boolean {
+  if (mount.device === undefined || mount.device !== whole.device) return false;
+  const [part = "/", root = "/"] = [mount.root, whole.root];
+  return part === root || root === "/" || part.startsWith(`${root}/`);
+}

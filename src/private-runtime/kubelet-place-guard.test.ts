@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import type { JournalInput } from "../journal/entry.ts";
+import type { ProcessInfo } from "../ports/processes.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { silentLog } from "../sim/machine.ts";
+import { KubeletPlaceGuard } from "./kubelet-place-guard.ts";
+
+class FakePlace {
+  kubeletThere: ProcessInfo | undefined;
+  /** Why the place cannot be taken. */
+  obstacle: string | undefined;
+  left = 0;
+  isTaken = true;
+  looks = 0;
+  readonly first = Promise.withResolvers<void>();
+  readonly taken = this.first.promise;
+
+  async take(): Promise<boolean> {
+    if (this.obstacle !== undefined) throw new Error(this.obstacle);
+    this.isTaken = true;
+    return true;
+  }
+
+  async leave(): Promise<void> {
+    this.isTaken = false;
+    this.left++;
+  }
+
+  async kubelet(): Promise<ProcessInfo | undefined> {
+    this.looks++;
+    return this.kubeletThere;
+  }
+}
+
+class Fixture {
+  readonly clock = new ManualClock();
+  readonly files = new MemoryFiles(this.clock);
+  readonly entries: JournalInput[] = [];
+  readonly place = new FakePlace();
+  readonly guard = new KubeletPlaceGuard({
+    clock: this.clock,
+    files: this.files,
+    log: silentLog,
+    journal: { record: (entry) => this.entries.push(entry) },
+    place: this.place,
+  });
+
+  async begin(): Promise<AbortController> {
+    const stop = new AbortController();
+    await this.files.makeDirectory("/var/lib/kubelet/device-plugins", 0o755);
+    void this.guard.run(stop.signal);
+    await this.clock.advance(60_000);
+    assert.equal(this.place.looks, 0, "nobody looks before the place is needed");
+    this.place.first.resolve();
+    await this.clock.advance(1000);
+    return stop;
+  }
+
+  get notes(): string[] {
+    return this.entries.map(({ what, message }) => `${what}: ${message}`);
+  }
+}
+
+const started = "another node agent has started at /var/lib/kubelet (pid 7: /usr/bin/kubelet --v=2)";
+const kubelet: ProcessInfo = { pid: 7, name: "kubelet", arguments: ["/usr/bin/kubelet", "--v=2"] };
+
+test("a kubelet that starts is noticed by what it creates, gets the place, and is named", async () => {
+  for (const path of ["/var/lib/kubelet/pki", "/var/lib/kubelet/device-plugins/kubelet.sock"]) {
+    const fixture = new Fixture();
+    const stop = await fixture.begin();
+    fixture.place.kubeletThere = kubelet;
+    await fixture.clock.advance(100);
+    assert.equal(fixture.place.left, 0);
+    await fixture.files.write(path, "", 0o600);
+    await fixture.clock.advance(500);
+    assert.equal(fixture.place.left, 1, path);
+    assert.equal(fixture.guard.problem, `${started}: CSI drivers cannot start here`);
+    assert.deepEqual(fixture.notes, [`KubeletPlaceLeft: ${started}: CSI drivers cannot start here`]);
+    stop.abort();
+    await fixture.clock.advance(60_000);
+    assert.deepEqual(fixture.clock.waits, []);
+  }
+});
+
+test("one that creates nothing is noticed within half a minute, and the place is taken again after its end", async () => {
+  const fixture = new Fixture();
+  const stop = await fixture.begin();
+  fixture.place.kubeletThere = kubelet;
+  await fixture.clock.advance(31_000);
+  assert.equal(fixture.place.left, 1);
+  fixture.place.obstacle = "/var/lib/kubelet belongs to another node agent";
+  await fixture.clock.advance(31_000);
+  assert.equal(fixture.guard.problem, fixture.place.obstacle);
+  fixture.place.obstacle = undefined;
+  fixture.place.kubeletThere = undefined;
+  await fixture.clock.advance(31_000);
+  assert.equal(fixture.guard.problem, undefined);
+  assert.deepEqual(fixture.notes.slice(1), [
+    "KubeletPlaceTaken: CSI drivers find the directories of pods and plugins below /var/lib/kubelet again",
+  ]);
+  assert.equal(fixture.place.left, 1);
+  stop.abort();
+});
+
+test("many changes are few looks", async () => {
+  const fixture = new Fixture();
+  const stop = await fixture.begin();
+  const before = fixture.place.looks;
+  for (let index = 0; index < 100; index++) {
+    await fixture.files.write(`/var/lib/kubelet/file-${index}`, "", 0o600);
+    await fixture.clock.advance(10);
+  }
+  assert.ok(fixture.place.looks - before <= 6, `${fixture.place.looks - before} looks`);
+  stop.abort();
+});
