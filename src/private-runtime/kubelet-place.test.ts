@@ -88,6 +88,32 @@ test("the engine's pods and plugins appear where drivers expect a kubelet's, and
   assert.equal(fixture.released, 1);
 });
 
+test("a place that is a link is given back and left like any other, and the link stays", async () => {
+  for (const ending of ["give", "leave"] as const) {
+    const fixture = new Fixture();
+    await fixture.files.makeDirectory(own, 0o750);
+    await fixture.files.makeDirectory("/data/kubelet", 0o750);
+    await fixture.files.makeDirectory("/var/lib", 0o755);
+    await fixture.files.symlink("/data/kubelet", "/var/lib/kubelet");
+    await fixture.place.take();
+    const parts = ["pods", "plugins"].map((name) => `${own}/${name} at /data/kubelet/${name}`);
+    assert.deepEqual(await fixture.shown(), [`${own} at ${own}`, ...parts]);
+    await fixture.place[ending]();
+    assert.deepEqual(await fixture.shown(), ending === "give" ? [] : [`${own} at ${own}`]);
+    assert.equal((await fixture.files.stat("/var/lib/kubelet"))?.type, "symlink");
+  }
+});
+
+test("a kubelet whose root directory the place links to uses it", async () => {
+  const fixture = new Fixture();
+  await fixture.files.makeDirectory("/data/kubelet", 0o750);
+  await fixture.files.makeDirectory("/var/lib", 0o755);
+  await fixture.files.symlink("/data/kubelet", "/var/lib/kubelet");
+  fixture.running.push(kubelet(7, "--root-dir=/data/kubelet"));
+  assert.match(await fixture.refusal(), /belongs to another node agent \(pid 7: \/usr\/bin\/kubelet/u);
+  assert.deepEqual(await fixture.shown(), []);
+});
+
 test("while a kubelet or another engine uses the place, nothing is mounted and the user is named", async () => {
   const fixture = new Fixture();
   fixture.running.push(kubelet(7, "--root-dir=/var/lib/kubelet/"));
