@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { CsiScene, csiSpec, root } from "../../test/support/csi-scene.ts";
 import { podWith } from "../../test/support/pods.ts";
 import type { Pod } from "../api/pod.ts";
+import { FileError } from "../ports/files.ts";
 import { simHashing } from "../sim/hashing.ts";
 import { VolumePaths } from "../volumes/volume-paths.ts";
 
@@ -101,6 +102,37 @@ test("what is staged with a damaged record is unstaged after a pod whose stage o
   await scene.tearDown("u2");
   assert.deepEqual(scene.effects, ["nodeStageVolume", "nodeUnstageVolume"]);
   assert.deepEqual([await scene.mounts.list(), await filesOf(scene), ...scene.inUse], [[], []]);
+});
+
+test("a record on a damaged part of the disk keeps nothing from starting, and its volume is known otherwise", async () => {
+  const scene = await published();
+  const read = scene.files.read.bind(scene.files);
+  const broken = new Set([`${staged}/vol_data.json`, records.Filesystem]);
+  scene.files.read = async (path, maxBytes) => {
+    if (broken.has(path)) throw new FileError("EIO", path, "EIO");
+    return await read(path, maxBytes);
+  };
+  scene.calls.length = 0;
+  await scene.begin();
+  assert.deepEqual(scene.unknown.paths, [staged, `${pods}/u1/volumes/kubernetes.io~csi/pv`]);
+  scene.listed = ["kubernetes.io/csi/d^h"];
+  await scene.unknown.lookAgain(signal);
+  assert.deepEqual(scene.unknown.paths, []);
+  scene.devices.tidy();
+  await scene.tearDown("u1");
+  assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnstageVolume"]);
+});
+
+test("what cannot be removed of an unknown volume, or is a file of somebody, stays, and nothing else does", async () => {
+  const scene = await published();
+  const other = `${plugin}/d/other`;
+  await scene.files.makeDirectory(other, 0o750);
+  await scene.files.write(`${other}/globalmount`, "data", 0o644);
+  await scene.files.makeDirectory(`${plugin}/d/third/vol_data.json/in it`, 0o750);
+  await scene.begin();
+  assert.equal(new TextDecoder().decode(await scene.files.read(`${other}/globalmount`, 100)), "data");
+  await scene.tearDown("u1");
+  assert.equal(scene.effects.at(-1), "nodeUnstageVolume");
 });
 
 test("files in the target of an unknown volume that is not mounted are nobody's: they stay, and are named", async () => {

@@ -86,7 +86,7 @@ export class UnknownVolumes {
     if (volume.kind === "staged" && (await this.#takeUpStaged(volume))) return true;
     if (!(await this.#isMounted(volume))) {
       // It is nobody's: only empty directories and the damaged file are left.
-      if (volume.kind === "staged") await new StagedMountFiles(this.#deps, volume.directory).remove();
+      if (volume.kind === "staged") await this.#removeLeft(volume.directory);
       return true;
     }
     if (volume.kind === "staged") return false;
@@ -101,6 +101,15 @@ export class UnknownVolumes {
     if (known === undefined) return false;
     takeUpPublished(this.#deps, uid, name, known);
     return true;
+  }
+
+  /** Where the file system is damaged it may be impossible, which must not keep the node from starting. */
+  async #removeLeft(directory: string): Promise<void> {
+    try {
+      await new StagedMountFiles(this.#deps, directory).remove();
+    } catch (error) {
+      this.#deps.log.warn("cannot remove what is left of a volume", { path: directory, error: errorMessage(error) });
+    }
   }
 
   async #isMounted(volume: UnknownVolume): Promise<boolean> {

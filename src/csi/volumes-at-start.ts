@@ -64,7 +64,8 @@ async function removeUnfinished(
   directory: string,
 ): Promise<void> {
   const entries = await files.list(directory);
-  if (entries.some(({ name }) => name !== "globalmount") || (await mounts.below(directory)).length > 0) return;
+  const isOthers = entries.some(({ name, type }) => name !== "globalmount" || type !== "directory");
+  if (isOthers || (await mounts.below(directory)).length > 0) return;
   if (await removeEmpty(files, `${directory}/globalmount`)) await removeEmpty(files, directory);
 }
 
