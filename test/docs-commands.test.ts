@@ -153,3 +153,13 @@ test("commands, options and values that do not exist are found, in either kind o
   assert.equal(await problemWith({ words: ["why"], isInline: true }), undefined);
   assert.equal(await problemWith({ words: ["stop", "--grace", "S", "POD"], isInline: true }), undefined);
 });
+
+test("docs/cli.md has every request of the engine's socket, and no other", () => {
+  const source = readFileSync(join(root, "src/server/routes.ts"), "utf8");
+  const routes = [...source.matchAll(/route\("(\w+)", "([^"]+)"/gu)].map(([, method, path]) => `${method} ${path}`);
+  const table = readFileSync(join(root, "docs/cli.md"), "utf8");
+  const requests = [...table.matchAll(/`(GET|POST) (\/v1\/[^`?]*)/gu)].map(([, method, path = ""]) => {
+    return `${method} ${path.trim().replaceAll(/\{[^}]*\}/gu, "*")}`;
+  });
+  assert.deepEqual(requests.toSorted(), routes.toSorted());
+});

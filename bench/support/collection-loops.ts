@@ -131,7 +131,7 @@ async function evictionLoop(pods: readonly MadeUp[], cri: Cri, rounds: number): 
     onMeasured: () => ({ [Symbol.dispose]: () => {} }),
   };
   const directory = join(tmpdir(), "podwright-bench-none");
-  const terms = { thresholds, enforcesStorageLimits: true, countsMemAvailable: false };
+  const terms = { thresholds, enforcesStorageLimits: true, countsMemAvailable: false, reservedMemoryBytes: 0 };
   const accepted = new AcceptedEvictions({ files: systemFiles, log: silentLog, directory }, terms, false);
   const manager = new EvictionManager(
     { clock, journal: silent, log: silentLog, look: observations.look.bind(observations), usage, accepted },

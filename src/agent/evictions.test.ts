@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { NodeFlagValues } from "../config/flags.ts";
 import { withDefaults } from "../config/defaults.ts";
 import { kubeletSettings } from "../config/settings.ts";
 import { evictionSettings } from "./evictions.ts";
@@ -13,8 +14,9 @@ test("kernelMemcgNotification observes memory each second on cgroup v1, and chan
 });
 
 test("podwright's own flags choose the figure of memory, and whether changed evictions wait", () => {
-  const of = (flags: Parameters<typeof evictionSettings>[2]): readonly boolean[] => {
-    const { asks, countsMemAvailable } = evictionSettings(fields(false), 2, flags);
+  const of = (flags: NodeFlagValues): readonly boolean[] => {
+    const { eviction } = kubeletSettings(withDefaults({}), flags);
+    const { asks, countsMemAvailable } = evictionSettings(eviction, 2, flags);
     return [asks, countsMemAvailable];
   };
   assert.deepEqual(of({}), [false, false]);

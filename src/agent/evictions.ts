@@ -1,4 +1,3 @@
-import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { NodeFlagValues } from "../config/flags.ts";
 import type { EvictionFields } from "../config/settings.ts";
 import { MachineObservations } from "../engine/machine-observations.ts";
@@ -26,14 +25,17 @@ export interface EvictionSettings extends EvictionConfig {
   readonly asks: boolean;
   /** Whether memory.available is the kernel's MemAvailable instead of the capacity minus the working set. */
   readonly countsMemAvailable: boolean;
+  /** systemReserved and kubeReserved together. */
+  readonly reservedMemoryBytes: number;
 }
 
 /** The eviction manager of this machine's pods. */
 export function buildEvictions(
   { ports, cri, journal, log, node, stats }: EvictionParts,
-  { asks, countsMemAvailable, ...config }: EvictionSettings,
+  { asks, ...config }: EvictionSettings,
 ): EvictionManager {
   const { clock, files, statsFiles } = ports;
+  const { countsMemAvailable } = config;
   const own = log.child({ component: "eviction" });
   const observations = new MachineObservations({ clock, files: statsFiles, cri, node, countsMemAvailable });
   const directory = `${node.rootDirectory}/podwright`;
@@ -43,7 +45,7 @@ export function buildEvictions(
     log: own,
     look: observations.look.bind(observations),
     usage: new PodUsages(clock, stats),
-    accepted: new AcceptedEvictions({ files, log: own, directory }, { ...config, countsMemAvailable }, asks),
+    accepted: new AcceptedEvictions({ files, log: own, directory }, config, asks),
   };
   return new EvictionManager(deps, config);
 }
@@ -52,23 +54,12 @@ export function buildEvictions(
 export function evictionSettings(
   { kernelMemcgNotification, ...fields }: EvictionFields,
   cgroupVersion: 1 | 2,
-  {
-    confirmEvictions = false,
-    evictionMemory = "workingSet",
-  }: Pick<NodeFlagValues, "confirmEvictions" | "evictionMemory">,
+  { confirmEvictions = false }: Pick<NodeFlagValues, "confirmEvictions">,
 ): EvictionSettings {
   return {
     ...fields,
     // Upstream uses a kernel notification that only cgroup v1 has.
     watchesMemory: kernelMemcgNotification && cgroupVersion === 1,
     asks: confirmEvictions,
-    countsMemAvailable: isMemAvailable(evictionMemory),
   };
-}
-
-function isMemAvailable(text: string): boolean {
-  if (text === "MemAvailable" || text === "workingSet") return text === "MemAvailable";
-  throw new PodwrightError(ExitCode.badInput, `invalid --eviction-memory ${JSON.stringify(text)}`, {
-    remedy: "use workingSet or MemAvailable",
-  });
 }

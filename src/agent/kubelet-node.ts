@@ -1,4 +1,3 @@
-import { resolve } from "node:path/posix";
 import type { ApiClient } from "../api-client/client.ts";
 import type { CertificateManager } from "../certificates/certificate-manager.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
@@ -19,7 +18,7 @@ import { openCluster } from "./kubelet-cluster.ts";
 import { evictionSettings } from "./evictions.ts";
 import { kubeletImageGarbage } from "./image-garbage.ts";
 import { machineInfo } from "./machine-info.ts";
-import { accessChecks } from "./node-access.ts";
+import { accessChecks, tokenFileOf } from "./node-access.ts";
 import { serveNodeApi } from "./node-api.ts";
 import { certificateDirectory } from "./node-credentials.ts";
 import { runNode } from "./node-process.ts";
@@ -99,8 +98,8 @@ function serveApis(
   { prepared, runtime, subject, from, serving, client }: Served,
 ): (node: Node, figures: NodeFigures, signal: AbortSignal) => Promise<void> {
   const { rootDirectory, metrics, credentials } = prepared;
-  const { tokenAuthFile = "", nodePage: servesPage = false } = flags;
-  const tokenFile = tokenAuthFile === "" ? undefined : resolve(process.cwd(), tokenAuthFile);
+  const { nodePage: servesPage = false } = flags;
+  const tokenFile = tokenFileOf(flags);
   return async (node, figures, signal) => {
     const shown = withCertificates(figures, credentials?.certificates, serving);
     const api = {

@@ -6,12 +6,16 @@ import { uselessNameServers, uselessThresholds } from "../config/settings.ts";
 import { checkReservedProcessors } from "../engine/reserved-processors.ts";
 import { isSwapOn, openFilesLimit, setOomScoreAdjust } from "../linux/processes/own-process.ts";
 import type { Daemon } from "./daemon.ts";
+import { checkAccess } from "./node-access.ts";
 import { readClientAuthorities } from "./serving-certificates.ts";
 
 /** Checks the machine before the start, and applies settings to this process. */
 export async function checkMachine({ ports, log, configuration, flags, served }: Daemon): Promise<void> {
   cloudOptions(flags);
-  if (served !== undefined) await readClientAuthorities(ports.files, served);
+  if (served !== undefined) {
+    await readClientAuthorities(ports.files, served);
+    await checkAccess(ports.files, served, flags);
+  }
   await checkReservedProcessors(ports.files, configuration.reservedSystemCPUs);
   if (process.getuid?.() !== 0) {
     throw new PodwrightError(ExitCode.environment, "running pods requires root", {

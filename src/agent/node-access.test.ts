@@ -15,7 +15,7 @@ import { type HttpsServer, serveHttps } from "../linux/servers/https-server.ts";
 import { plain } from "../node-api/answers.ts";
 import type { NodeHandler } from "../ports/node-server.ts";
 import { MemoryFiles } from "../sim/files.ts";
-import { guarded } from "./node-access.ts";
+import { checkAccess, guarded } from "./node-access.ts";
 
 const now = new Date();
 const serving = selfSignedCertificate(["127.0.0.1"], now);
@@ -170,4 +170,26 @@ describe("access by what is configured explicitly", () => {
       assert.equal(everybody, expected === open);
     });
   }
+});
+
+test("what the API needs is checked before anything is waited for", async () => {
+  const files = new MemoryFiles(new ManualClock());
+  await files.makeDirectory("/etc", 0o755);
+  await files.write("/etc/tokens", "t0ken,bob", 0o600);
+  await files.write("/etc/good", "t0ken,bob,1", 0o600);
+  const settingsWith = async (...flags: string[]): Promise<Parameters<typeof checkAccess>> => {
+    const parsed = parseKubeletFlags(flags);
+    const from = { files, workingDirectory: "/", cgroupVersion: 2 } as const;
+    const { configuration, isWritten } = await loadConfiguration(from, parsed);
+    const settings = servingSettings(configuration, isWritten);
+    assert.ok(settings);
+    return [files, settings, parsed.node];
+  };
+  const check = async (...flags: string[]): Promise<void> => await checkAccess(...(await settingsWith(...flags)));
+  await check();
+  await check("--token-auth-file", "/etc/good");
+  await assert.rejects(check("--token-auth-file", "/etc/tokens"), /\/etc\/tokens:1: it has 2 fields/u);
+  await assert.rejects(check("--token-auth-file", "/etc/none"), /cannot read --token-auth-file \/etc\/none/u);
+  await assert.rejects(check("--authorization-mode", "Webhook"), /Webhook requires an API server/u);
+  await check("--authorization-mode", "Webhook", "--kubeconfig", "/etc/kubeconfig");
 });

@@ -1,11 +1,14 @@
+import { resolve } from "node:path/posix";
 import type { ApiClient } from "../api-client/client.ts";
-import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import type { NodeFlagValues } from "../config/flags.ts";
 import type { ServingSettings } from "../config/serving.ts";
 import { systemHashing } from "../linux/files/hashing.ts";
 import { type Authenticator, type Authorizer, withAccess } from "../node-api/access.ts";
 import { anonymous, byCertificate, byToken, orAnonymous, parseTokenFile } from "../node-api/authenticators.ts";
 import { allowEverybody, allowKnown } from "../node-api/authorizers.ts";
 import { byAccessReview, byTokenReview, type ReviewDependencies } from "../node-api/reviews.ts";
+import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { NodeHandler } from "../ports/node-server.ts";
 import type { Ports } from "../ports/ports.ts";
@@ -39,6 +42,35 @@ export function accessChecks(served: ServingSettings | undefined): Health["check
   return served?.everybody === true ? [openToEverybody] : [];
 }
 
+/** `--token-auth-file`; undefined: none. */
+export function tokenFileOf({ tokenAuthFile = "" }: NodeFlagValues): string | undefined {
+  return tokenAuthFile === "" ? undefined : resolve(process.cwd(), tokenAuthFile);
+}
+
+/**
+ * Checks what {@link guarded} will need, before anything is waited for.
+ * @throws PodwrightError (bad input)
+ */
+export async function checkAccess(
+  files: Pick<Files, "read">,
+  settings: ServingSettings,
+  flags: NodeFlagValues,
+): Promise<void> {
+  const tokenFile = tokenFileOf(flags);
+  if (tokenFile !== undefined) await readTokens(files, tokenFile);
+  const isInCluster = (flags.kubeconfig ?? "") !== "";
+  if (!isInCluster && !settings.everybody && settings.accessReview !== undefined) throw nobodyToAsk();
+}
+
+async function readTokens(files: Pick<Files, "read">, path: string): Promise<ReturnType<typeof parseTokenFile>> {
+  const bytes = await files.read(path, maxFileBytes).catch((error: unknown) => {
+    throw new PodwrightError(ExitCode.badInput, `cannot read --token-auth-file ${path}: ${errorMessage(error)}`, {
+      cause: error,
+    });
+  });
+  return parseTokenFile(new TextDecoder().decode(bytes), path);
+}
+
 /** @throws PodwrightError when authorization is impossible */
 export async function guarded(
   parts: AccessParts,
@@ -49,8 +81,8 @@ export async function guarded(
   const reviews = apiClient && { client: apiClient, clock: ports.clock, hashing: systemHashing };
   const authenticators: Authenticator[] = [byCertificate];
   if (tokenFile !== undefined) {
-    const text = new TextDecoder().decode(await ports.files.read(tokenFile, maxFileBytes));
-    authenticators.push(byToken(systemHashing, parseTokenFile(text, tokenFile), reviews === undefined));
+    const tokens = await readTokens(ports.files, tokenFile);
+    authenticators.push(byToken(systemHashing, tokens, reviews === undefined));
   }
   if (settings.tokenReview && reviews) authenticators.push(byTokenReview(reviews, settings.tokenReview.ttlMs));
   if (settings.everybody) return withAccess(handler, [orAnonymous(authenticators)], allowEverybody, parts.log);
@@ -65,8 +97,12 @@ function authorizer(
 ): Authorizer {
   if (accessReview === undefined) return allowKnown;
   if (reviews !== undefined) return byAccessReview(reviews, nodeName, accessReview);
+  throw nobodyToAsk();
+}
+
+function nobodyToAsk(): PodwrightError {
   const files = "authentication.x509.clientCAFile or --token-auth-file";
-  throw new PodwrightError(ExitCode.badInput, "authorization.mode Webhook requires an API server", {
+  return new PodwrightError(ExitCode.badInput, "authorization.mode Webhook requires an API server", {
     remedy: `set authorization.mode to AlwaysAllow, and authenticate clients with ${files}`,
   });
 }

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { podUid } from "../base/ids.ts";
-import { previewLines } from "./evict.ts";
+import type { CommandContext } from "./context.ts";
+import { evictCommand, type EvictOptions, previewLines } from "./evict.ts";
 
 test("the eviction order has a line per pod, with the reason for its place", () => {
   const pod = (name: string, place: string, evictable = true) => {
@@ -18,4 +20,25 @@ test("the eviction order has a line per pod, with the reason for its place", () 
     "2  default/database  uses 1Gi of memory, critical: never evicted",
   ]);
   assert.deepEqual(previewLines({ ...preview, pods: [] }).at(-1), "no running pod can be evicted");
+});
+
+test("a confirmation is for all signals, and prints JSON on request", async () => {
+  const printed: string[] = [];
+  let confirmed = 0;
+  const engine = { confirmEvictions: async () => ({ waited: ++confirmed === 1 }) };
+  const context = {
+    engine,
+    terminal: { print: (text: string) => void printed.push(text) },
+  } as unknown as CommandContext;
+  const run = async (options: EvictOptions): Promise<ExitCode> => await evictCommand(context, options);
+  const isBadInput = (error: unknown): boolean =>
+    error instanceof PodwrightError && error.exitCode === ExitCode.badInput;
+  await assert.rejects(run({ confirm: true, signal: "memory.available" }), isBadInput);
+  assert.equal(confirmed, 0);
+  await run({ confirm: true });
+  await run({ confirm: true, json: true });
+  assert.deepEqual(printed, [
+    "evictions by the current settings are now allowed",
+    JSON.stringify({ waited: false }, undefined, 2),
+  ]);
 });

@@ -19,7 +19,17 @@ export async function evictCommand(context: CommandContext, options: EvictOption
     });
   }
   if (options.confirm === true) {
-    const { waited } = await engine.confirmEvictions();
+    if (options.signal !== undefined) {
+      throw new PodwrightError(ExitCode.badInput, "'evict --confirm' allows all evictions: it takes no --signal", {
+        remedy: "leave out --signal; --preview --signal shows which pods the node would evict",
+      });
+    }
+    const confirmation = await engine.confirmEvictions();
+    if (options.json === true) {
+      terminal.print(JSON.stringify(confirmation, undefined, 2));
+      return ExitCode.done;
+    }
+    const { waited } = confirmation;
     const isNews = "evictions by the current settings are now allowed";
     terminal.print(waited ? isNews : "no eviction waits for a confirmation");
     return ExitCode.done;

@@ -25,3 +25,5 @@ useHeaderFields();
 const exitCode = await main();
 // A failed write may have set another exit code.
 process.exitCode ||= exitCode;
+// Nothing is left to do. Without this, Node.js 26 sometimes spins in the clean-up of its handles, and never ends.
+process.once("beforeExit", () => process.exit());

@@ -12,7 +12,7 @@ import type { LogRotationConfig } from "../logs/rotation.ts";
 import type { NodeSetupSettings } from "../node-setup/node-setup.ts";
 import type { CgroupDriver } from "../resources/cgroup-names.ts";
 import type { MemoryQos } from "../resources/memory-qos.ts";
-import type { EvictionReserve, Reservations } from "../resources/node-allocatable.ts";
+import { type EvictionReserve, type Reservations, reservedMemoryBytes } from "../resources/node-allocatable.ts";
 import { parseQuantity } from "../resources/quantity.ts";
 import { checkSysctlPatterns } from "../pods/sysctl-allowlist.ts";
 import { defaultGarbagePolicy, type GarbagePolicy } from "../runtime/actions/garbage.ts";
@@ -34,6 +34,10 @@ export interface EvictionFields {
   /** localStorageCapacityIsolation. */
   readonly enforcesStorageLimits: boolean;
   readonly kernelMemcgNotification: boolean;
+  /** systemReserved and kubeReserved together. */
+  readonly reservedMemoryBytes: number;
+  /** Whether memory.available is the kernel's MemAvailable instead of the capacity minus the working set. */
+  readonly countsMemAvailable: boolean;
 }
 
 /** The honoured fields of KubeletConfiguration, in internal units. */
@@ -128,6 +132,7 @@ type SettingFlags = Pick<
   | "minimumContainerTtlDuration"
   | "maximumDeadContainersPerContainer"
   | "maximumDeadContainers"
+  | "evictionMemory"
 >;
 
 /**
@@ -139,6 +144,7 @@ export function kubeletSettings(configuration: KubeletConfiguration, flags: Sett
   const runtimeRequestTimeoutMs = milliseconds(configuration.runtimeRequestTimeout);
   const statements = thresholdStatements(configuration);
   const parallelPulls = configuration.serializeImagePulls ? 1 : configuration.maxParallelImagePulls;
+  const reserved = [configuration.systemReserved ?? {}, configuration.kubeReserved ?? {}];
   return {
     podLogsRoot: configuration.podLogsDir,
     containerLogsRoot: "/var/log/containers",
@@ -152,7 +158,7 @@ export function kubeletSettings(configuration: KubeletConfiguration, flags: Sett
     cpuPeriodMicroseconds: BigInt(Math.round(milliseconds(configuration.cpuCFSQuotaPeriod) * 1000)),
     podPidsLimit: Math.min(configuration.podPidsLimit, mostProcesses),
     reservations: {
-      lists: [configuration.systemReserved ?? {}, configuration.kubeReserved ?? {}],
+      lists: reserved,
       systemCpus: configuration.reservedSystemCPUs ?? "",
       enforced: statements.enforcesAllocatable,
       eviction: flags.experimentalAllocatableIgnoreEviction === true ? undefined : evictionReserve(statements),
@@ -163,6 +169,8 @@ export function kubeletSettings(configuration: KubeletConfiguration, flags: Sett
       maxPodGraceSeconds: configuration.evictionMaxPodGracePeriod ?? 0,
       enforcesStorageLimits: configuration.localStorageCapacityIsolation,
       kernelMemcgNotification: configuration.kernelMemcgNotification ?? false,
+      reservedMemoryBytes: Number(reservedMemoryBytes({ lists: reserved })),
+      countsMemAvailable: isMemAvailable(flags.evictionMemory ?? "workingSet"),
     },
     countsStorage: configuration.localStorageCapacityIsolation,
     limitedSwap: configuration.memorySwap?.swapBehavior === "LimitedSwap",
@@ -244,6 +252,13 @@ function evictionReserve(statements: ThresholdStatements): EvictionReserve {
   const of = (signal: Threshold["signal"]): Threshold["value"] | undefined =>
     hard.find((threshold) => threshold.signal === signal)?.value;
   return { memory: of("memory.available"), ephemeralStorage: of("nodefs.available") };
+}
+
+function isMemAvailable(text: string): boolean {
+  if (text === "MemAvailable" || text === "workingSet") return text === "MemAvailable";
+  throw new PodwrightError(ExitCode.badInput, `invalid --eviction-memory ${JSON.stringify(text)}`, {
+    remedy: "use workingSet or MemAvailable",
+  });
 }
 
 /** A negative age prevents the start, as upstream. */

@@ -81,6 +81,24 @@ test("the runtime is queried for its image directory once a minute, only on dema
   assert.equal(scene.asked, 3);
 });
 
+test("where images are is unknown until the runtime has answered", async () => {
+  const scene = machine();
+  scene.runtimeFails = true;
+  const unknown = await scene.observations.look(all, never);
+  assert.equal(unknown.fileSystems, undefined);
+  assert.deepEqual(
+    [unknown.observations.has("nodefs.available"), unknown.observations.has("imagefs.available")],
+    [true, false],
+  );
+  scene.runtimeFails = false;
+  assert.equal(
+    (await scene.observations.look(new Set(["memory.available"]), never)).fileSystems,
+    undefined,
+    "not asked for",
+  );
+  assert.equal((await scene.observations.look(all, never)).fileSystems, "one");
+});
+
 test("separate file systems of images and containers are detected", async () => {
   const scene = machine();
   scene.files.numbers.set("/images", 2);

@@ -86,8 +86,8 @@ export class MachineObservations {
 
   async #fileSystems(
     places: { readonly images: string; readonly containers: string } | undefined,
-  ): Promise<FileSystems> {
-    if (places === undefined) return "one";
+  ): Promise<FileSystems | undefined> {
+    if (places === undefined) return undefined;
     const { files, node } = this.#deps;
     const paths = [node.rootDirectory, places.images, places.containers];
     const [own, images, containers] = await Promise.all(paths.map((path) => files.fileSystemNumber(path)));
@@ -95,8 +95,8 @@ export class MachineObservations {
   }
 
   /**
-   * The file systems of images and of containers' writable layers. If the runtime does not report them, the rest is
-   * still observed.
+   * The file systems of images and of containers' writable layers; undefined: the runtime has not reported them yet. The
+   * rest is still observed.
    */
   async #places(signal: AbortSignal): Promise<{ readonly images: string; readonly containers: string } | undefined> {
     const { clock, cri } = this.#deps;

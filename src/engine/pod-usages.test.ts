@@ -63,6 +63,19 @@ test("processes are unknown while a running container has none, or its cgroup is
   assert.deepEqual(await read(), [12, undefined]);
 });
 
+test("a pod between two restarts uses what its cgroup has, and is unknown without one", async () => {
+  const stats = new Stats();
+  const usages = new PodUsages(new ManualClock(), stats);
+  const none = { ...statsPod, containers: [] };
+  const read = async (sample: object | undefined): Promise<unknown[]> => {
+    stats.sample = { pods: [{ pod: none, sample, containers: [] }] } as unknown as NodeSample;
+    const usage = (await usages.readRunning([web], never)).get(uid);
+    return [usage?.memoryBytes, usage?.processes];
+  };
+  assert.deepEqual(await read({ memory: { workingSet: 4 } }), [4, 0]);
+  assert.deepEqual(await read(undefined), [undefined, 0]);
+});
+
 test("storage that was not measured is unknown, and a container without a log directory has no logs", async () => {
   const usage = (await new PodUsages(new ManualClock(), new Stats()).readStorage([web], "anew", never)).get(uid);
   assert.deepEqual(usage, {

@@ -5,7 +5,8 @@ import { termsOf } from "../../test/support/eviction-scene.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { silentLog } from "../../test/support/sources.ts";
 import { MemoryFiles } from "../sim/files.ts";
-import { AcceptedEvictions, type EvictionChange } from "./accepted-evictions.ts";
+import { AcceptedEvictions } from "./accepted-evictions.ts";
+import type { EvictionChange } from "./earlier-start.ts";
 import type { EvictionTerms } from "./eviction-terms.ts";
 import type { Threshold } from "./thresholds.ts";
 
@@ -79,9 +80,15 @@ test("a minimum reclaim that was added counts as a change, and so does container
 test("by another figure of memory it is unknown what the earlier thresholds would do", async () => {
   const thresholds = [hard, thresholdOf("nodefs.available", "100Mi")];
   const terms = termsOf({ thresholds });
-  assert.equal(await changeOf(termsOf({ thresholds }, true), terms), "unknown");
-  assert.equal(await changeOf(termsOf({ thresholds: [] }, true), terms), "changed");
-  assert.equal(await changeOf(termsOf({ thresholds }, true), terms, thresholds.slice(1)), "changed", "it is not met");
+  const byMemAvailable = { countsMemAvailable: true };
+  assert.equal(await changeOf(termsOf({ thresholds }, byMemAvailable), terms), "unknown");
+  assert.equal(await changeOf(termsOf({ thresholds: [] }, byMemAvailable), terms), "changed");
+  const [, ofDisk] = thresholds;
+  assert.equal(
+    await changeOf(termsOf({ thresholds }, byMemAvailable), terms, [ofDisk ?? hard]),
+    "changed",
+    "it is not met",
+  );
 });
 
 test("limits that the last start did not enforce count as changed, also without thresholds", async () => {
@@ -126,4 +133,71 @@ test("where no confirmation is required, an unreadable file is kept aside at onc
   assert.equal(new TextDecoder().decode(await starts.files.read("/d/eviction.json.bad", 100)), "{");
   assert.equal((await starts.next(termsOf({ thresholds: [hard] }))).waits, false);
   assert.equal(starts.warnings.length, 1);
+});
+
+test("settings that evict no pod which the last ones would spare wait for nothing, in whatever order they are", async () => {
+  const disk = thresholdOf("nodefs.available", "100Mi");
+  const starts = new Starts();
+  await starts.next(termsOf({ thresholds: [hard, disk] }));
+  for (const thresholds of [[disk, hard], [thresholdOf("memory.available", "10Mi")], []]) {
+    assert.equal((await starts.next(termsOf({ thresholds }))).waits, false);
+  }
+  assert.equal((await starts.next(termsOf({ thresholds: [hard] }))).waits, true, "the last start would evict nothing");
+});
+
+test("a milder threshold is remembered although another one waits for a confirmation", async () => {
+  const disk = (amount: string): Threshold => thresholdOf("nodefs.available", amount);
+  const mild = thresholdOf("memory.available", "10Mi");
+  const starts = new Starts();
+  await starts.next(termsOf({ thresholds: [hard, disk("100Mi")] }));
+  const second = await starts.next(termsOf({ thresholds: [mild, disk("1Gi")] }));
+  assert.equal(second.waits, true);
+  const third = await starts.next(termsOf({ thresholds: [hard, disk("100Mi")] }));
+  third.judge(short, "one", 0);
+  assert.deepEqual([third.changeOf(hard), third.waits], ["changed", true], "the last start was satisfied with 10Mi");
+  third.judge(observed({ "memory.available": 5n << 20n }), "one", 0);
+  assert.equal(third.changeOf(hard), undefined);
+  await third.confirm();
+  assert.equal((await starts.next(termsOf({ thresholds: [hard, disk("100Mi")] }))).waits, false);
+});
+
+test("the confirmed settings are remembered over any number of others", async () => {
+  const starts = new Starts();
+  const disk = thresholdOf("nodefs.available", "100Mi");
+  await starts.next(termsOf({ thresholds: [thresholdOf("memory.available", "1Mi"), disk] }));
+  for (let mebibytes = 2; mebibytes < 20; mebibytes++) {
+    // Each is stricter for memory and milder for the disk than all before.
+    const memory = thresholdOf("memory.available", `${mebibytes}Mi`);
+    await starts.next(termsOf({ thresholds: [memory, thresholdOf("nodefs.available", `${100 - mebibytes}Mi`)] }));
+  }
+  const accepted = await starts.next(termsOf({ thresholds: [hard] }));
+  accepted.judge(observed({ "memory.available": 1n << 20n }), "one", 0);
+  assert.equal(accepted.changeOf(hard), "changed");
+  accepted.judge(observed({ "memory.available": 1n << 19n }), "one", 0);
+  assert.equal(accepted.changeOf(hard), undefined);
+  const text = new TextDecoder().decode(await starts.files.read("/d/eviction.json", 1 << 16));
+  assert.equal((JSON.parse(text) as { readonly later: unknown[] }).later.length, 7);
+});
+
+test("more reserved memory counts as a change: it leaves less for all pods together", async () => {
+  const ofPods = thresholdOf("allocatableMemory.available", "100Mi");
+  const reserving = (mebibytes: number | undefined): EvictionTerms => {
+    const reservedMemoryBytes = mebibytes && mebibytes * (1 << 20);
+    return { ...termsOf({ thresholds: [ofPods] }), reservedMemoryBytes };
+  };
+  const changeAt = async (
+    before: number | undefined,
+    now: number,
+    left: bigint,
+  ): Promise<EvictionChange | undefined> => {
+    const starts = new Starts();
+    await starts.next(reserving(before));
+    const accepted = await starts.next(reserving(now));
+    accepted.judge(observed({ "allocatableMemory.available": left << 20n }), "one", 0);
+    return accepted.changeOf(ofPods);
+  };
+  assert.equal(await changeAt(500, 700, 50n), "changed", "250Mi would be left");
+  assert.equal(await changeAt(500, 520, 50n), undefined, "70Mi would be left");
+  assert.equal(await changeAt(700, 500, 50n), undefined, "less is reserved");
+  assert.equal(await changeAt(undefined, 500, 50n), "unknown", "an earlier version did not record it");
 });

@@ -1,28 +1,21 @@
 import { errorMessage } from "../base/errors.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
-import { decodeTerms, encodeTerms, type EvictionTerms, evictsPods } from "./eviction-terms.ts";
-import { type FileSystems, withContainerFs } from "./file-systems.ts";
-import { lookAtPressure, noPressure, type Observations, type PressureState } from "./pressure.ts";
+import { EarlierStart, type EvictionChange } from "./earlier-start.ts";
+import { decodeStarts, encodeStarts, type EvictionTerms, evictsPods, isWithin } from "./eviction-terms.ts";
+import type { FileSystems } from "./file-systems.ts";
+import type { Observations } from "./pressure.ts";
 import type { Threshold } from "./thresholds.ts";
 
 const maxBytes = 1 << 16;
-
-/** How an eviction differs from what earlier settings would have done. unknown: that cannot be told. */
-export type EvictionChange = "changed" | "unknown";
+/** Starts that are remembered: the confirmed one, and the latest of those that came after. */
+const maxStarts = 8;
 
 export interface AcceptedEvictionsDependencies {
   readonly files: Pick<Files, "stat" | "read" | "rename" | "writeAtomic" | "makeDirectory">;
   readonly log: Logger;
   /** `<root directory>/podwright` */
   readonly directory: string;
-}
-
-/** What the earlier thresholds would do, by the same observations. */
-interface Before {
-  readonly fileSystems: FileSystems;
-  readonly thresholds: readonly Threshold[];
-  readonly state: PressureState;
 }
 
 /**
@@ -33,9 +26,8 @@ export class AcceptedEvictions {
   readonly #deps: AcceptedEvictionsDependencies;
   readonly #now: EvictionTerms;
   readonly #asks: boolean;
-  /** Undefined: same as the current ones. */
-  #terms: EvictionTerms | "unknown" | undefined;
-  #before: Before | undefined;
+  /** Earlier starts that would spare pods which the current settings evict; none: nothing has changed. */
+  #earlier: readonly EarlierStart[] | "unknown" = [];
   /** The file is to be kept aside. */
   #isUnreadable = false;
 
@@ -56,62 +48,64 @@ export class AcceptedEvictions {
     try {
       if ((await files.stat(this.#path)) !== undefined) {
         const text = new TextDecoder().decode(await files.read(this.#path, maxBytes));
-        if (text === encodeTerms(this.#now)) return;
-        this.#terms = decodeTerms(text);
-      } else if (!evictsPods(this.#now)) return;
+        return await this.#compare(decodeStarts(text), text);
+      }
+      if (!evictsPods(this.#now)) return;
     } catch (error) {
       this.#isUnreadable = true;
-      if (this.#asks) this.#terms = "unknown";
+      if (this.#asks) this.#earlier = "unknown";
       const [path, aside, waitsForConfirmation] = [this.#path, this.#aside, this.#asks];
       const what = { path, aside, waitsForConfirmation, error: errorMessage(error) };
       log.warn("cannot read the eviction settings of the last start", what);
     }
     // Settings that evict nothing wait for nothing.
-    if (!this.waits || !evictsPods(this.#now)) await this.#save();
+    if (!this.waits || !evictsPods(this.#now)) await this.#save([this.#now]);
+  }
+
+  /** @param text what is recorded of them */
+  async #compare(starts: readonly EvictionTerms[], text: string): Promise<void> {
+    const now = this.#now;
+    const stricter = starts.filter((terms) => !isWithin(now, terms));
+    this.#earlier = stricter.map((terms) => new EarlierStart(terms, now));
+    const record = this.#asks ? recordOf(stricter, now) : ([now] as const);
+    if (encodeStarts(record) !== text) await this.#save(record);
   }
 
   /** Judges an observation by the earlier thresholds, which may have grace periods. */
-  judge(observations: Observations, fileSystems: FileSystems, nowMs: number): void {
-    if (this.#terms === undefined || this.#terms === "unknown") return;
-    if (this.#before?.fileSystems !== fileSystems) {
-      const thresholds = withContainerFs(this.#terms.thresholds, fileSystems);
-      this.#before = { fileSystems, thresholds, state: noPressure };
-    }
-    const { thresholds, state } = this.#before;
-    const look = lookAtPressure(state, observations, { thresholds, transitionMs: 0 }, nowMs);
-    this.#before = { ...this.#before, state: look.state };
+  judge(observations: Observations, fileSystems: FileSystems | undefined, nowMs: number): void {
+    if (this.#earlier === "unknown") return;
+    for (const start of this.#earlier) start.judge(observations, fileSystems, nowMs);
   }
 
   /** Undefined: the earlier settings evict for the threshold's signal, too, by the last observation. */
   changeOf({ signal }: Threshold): EvictionChange | undefined {
-    const terms = this.#terms;
-    if (terms === undefined || terms === "unknown") return terms;
-    const due = [...(this.#before?.state.due ?? [])].some((threshold) => threshold.signal === signal);
-    // The earlier threshold is of another figure, which is not observed any more.
-    const isComparable = signal !== "memory.available" || terms.countsMemAvailable === this.#now.countsMemAvailable;
-    if (isComparable) return due ? undefined : "changed";
-    return terms.thresholds.some((threshold) => threshold.signal === signal) ? "unknown" : "changed";
+    return this.#changeBy((start) => start.changeOf(signal));
   }
 
   /** The same for pods above storage limits of their own. */
   get changeOfLimits(): EvictionChange | undefined {
-    const terms = this.#terms;
-    if (terms === undefined || terms === "unknown") return terms;
-    return terms.enforcesStorageLimits ? undefined : "changed";
+    return this.#changeBy((start) => start.changeOfLimits);
+  }
+
+  #changeBy(changeOf: (start: EarlierStart) => EvictionChange | undefined): EvictionChange | undefined {
+    if (this.#earlier === "unknown") return "unknown";
+    const changes = new Set(this.#earlier.map(changeOf));
+    if (changes.has("changed")) return "changed";
+    return changes.has("unknown") ? "unknown" : undefined;
   }
 
   /** Whether evictions by changed settings wait for a confirmation. */
   get waits(): boolean {
-    return this.#asks && this.#terms !== undefined;
+    return this.#asks && this.#earlier.length > 0;
   }
 
   /** Allows evictions by the current settings. */
   async confirm(): Promise<void> {
-    this.#terms = undefined;
-    await this.#save();
+    this.#earlier = [];
+    await this.#save([this.#now]);
   }
 
-  async #save(): Promise<void> {
+  async #save(record: StartsRecord): Promise<void> {
     const { files, log, directory } = this.#deps;
     try {
       await files.makeDirectory(directory, 0o700);
@@ -119,7 +113,7 @@ export class AcceptedEvictions {
         await files.rename(this.#path, this.#aside);
       }
       this.#isUnreadable = false;
-      await files.writeAtomic(this.#path, encodeTerms(this.#now), 0o600);
+      await files.writeAtomic(this.#path, encodeStarts(record), 0o600);
     } catch (error) {
       log.warn("cannot record the eviction settings", { error: errorMessage(error) });
     }
@@ -132,4 +126,16 @@ export class AcceptedEvictions {
   get #aside(): string {
     return `${this.#path}.bad`;
   }
+}
+
+type StartsRecord = Parameters<typeof encodeStarts>[0];
+
+/**
+ * What the next start has to compare itself with: the start that was confirmed last, and those since, as far as they
+ * spare more pods. So it counts as a change, too, what a milder start had taken back.
+ */
+function recordOf(stricter: readonly EvictionTerms[], now: EvictionTerms): StartsRecord {
+  const isMilder = !stricter.some((terms) => isWithin(terms, now));
+  const [first = now, ...later] = [...stricter, ...(isMilder ? [now] : [])];
+  return [first, ...later.slice(-(maxStarts - 1))];
 }

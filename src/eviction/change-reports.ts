@@ -1,9 +1,11 @@
-import type { Pod } from "../api/pod.ts";
 import { fullName } from "../api/full-name.ts";
+import type { Pod } from "../api/pod.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import type { Logger } from "../ports/log.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import type { AcceptedEvictions, EvictionChange } from "./accepted-evictions.ts";
+import type { AcceptedEvictions } from "./accepted-evictions.ts";
+import type { EvictionChange } from "./earlier-start.ts";
 import type { Evictor } from "./evictor.ts";
 import type { LimitSignal } from "./storage-limits.ts";
 import type { Signal } from "./thresholds.ts";
@@ -15,45 +17,82 @@ export interface ChangeReportsDependencies {
   readonly accepted: Pick<AcceptedEvictions, "waits">;
 }
 
-/** Messages that are remembered, and those that are shown together. */
+/** Why pods are evicted that earlier settings would spare. */
+export interface ChangedEviction {
+  readonly signal: Signal | LimitSignal;
+  readonly change: EvictionChange;
+  readonly cause: Cause;
+}
+
+/** Pods that are remembered for a signal, and those that are named. */
 const maxKept = 50;
-const maxShown = 3;
+const maxNamed = 10;
+
+/** The last report about a signal. */
+interface Told {
+  readonly change: EvictionChange;
+  readonly waits: boolean;
+  /** The newest last. */
+  readonly pods: Map<PodUid, Pod>;
+  /** Those that were not named the last time. */
+  unnamed: number;
+}
 
 /** Reports the pods that a changed configuration evicts, or would evict if that was confirmed. */
 export class ChangeReports {
   readonly #deps: ChangeReportsDependencies;
-  /** By message; the newest last. */
-  readonly #told = new Map<string, { readonly pod: Pod; readonly waits: boolean }>();
+  readonly #told = new Map<string, Told>();
 
   constructor(deps: ChangeReportsDependencies) {
     this.#deps = deps;
   }
 
-  /** Reports a pod once. @returns whether its eviction waits for a confirmation */
-  tell(pod: Pod, signal: Signal | LimitSignal, change: EvictionChange, cause: Cause): boolean {
+  /**
+   * Reports each pod once.
+   * @param pods those that would have to go, in the order of eviction
+   * @returns whether their evictions wait for a confirmation
+   */
+  tell(pods: readonly Pod[], { signal, change, cause }: ChangedEviction): boolean {
     const { journal, log, accepted } = this.#deps;
     const { waits } = accepted;
-    const name = fullName(pod.metadata);
-    const said = {
-      changed: `the settings of the last start would not evict ${name} for ${signal}`,
-      unknown: `it is not known whether the settings of the last start would evict ${name} for ${signal}`,
-    }[change];
-    const message = `${said}${waits ? "; it stays until podwright evict --confirm" : ""}`;
-    const isNew = !this.#told.delete(message);
-    this.#told.set(message, { pod, waits });
-    const [oldest] = this.#told.keys();
-    if (oldest !== undefined && this.#told.size > maxKept) this.#told.delete(oldest);
-    if (!isNew) return waits;
-    log.warn("changed eviction settings would evict a pod", { pod: name, signal, waitsForConfirmation: waits });
-    journal.record({ kind: "decision", what: "EvictionByChange", message, pod: podRef(pod), cause });
+    const key = `${signal} ${change} ${waits}`;
+    const told: Told = this.#told.get(key) ?? { change, waits, pods: new Map(), unnamed: 0 };
+    this.#told.set(key, told);
+    const named = pods.slice(0, maxNamed);
+    told.unnamed = pods.length - named.length;
+    const news = named.filter(({ metadata }) => !told.pods.has(metadata.uid));
+    for (const pod of named) {
+      told.pods.delete(pod.metadata.uid);
+      told.pods.set(pod.metadata.uid, pod);
+    }
+    for (const uid of [...told.pods.keys()].slice(0, -maxKept)) told.pods.delete(uid);
+    if (news.length === 0) return waits;
+    const names = news.map(({ metadata }) => fullName(metadata));
+    const more = told.unnamed > 0 && { more: told.unnamed };
+    log.warn("changed eviction settings would evict pods", {
+      pods: names,
+      ...more,
+      signal,
+      waitsForConfirmation: waits,
+    });
+    for (const pod of news) {
+      const follows = pod === pods[0] ? "" : "; it may have to go after others";
+      const message = `${said(change, [pod], 0, signal)}${waits ? stays([pod]) : follows}`;
+      journal.record({ kind: "decision", what: "EvictionByChange", message, pod: podRef(pod), cause });
+    }
     return waits;
   }
 
   /** The last reports; undefined: none. Of pods that wait for a confirmation only those that still can be evicted. */
   get text(): string | undefined {
     const { evictor } = this.#deps;
-    const shown = [...this.#told].filter(([, { pod, waits }]) => !waits || evictor.isCandidate(pod));
-    const messages = shown.slice(-maxShown).map(([message]) => message);
+    const messages = [...this.#told].flatMap(([key, { change, waits, pods, unnamed }]) => {
+      const [signal = ""] = key.split(" ");
+      const shown = [...pods.values()].filter((pod) => !waits || evictor.isCandidate(pod));
+      const named = shown.slice(-maxNamed);
+      if (named.length === 0) return [];
+      return [`${said(change, named, shown.length - named.length + unnamed, signal)}${waits ? stays(named) : ""}`];
+    });
     return messages.length === 0 ? undefined : messages.join("; ");
   }
 
@@ -61,4 +100,17 @@ export class ChangeReports {
   clear(): void {
     this.#told.clear();
   }
+}
+
+function said(change: EvictionChange, pods: readonly Pod[], more: number, signal: string): string {
+  const names = pods.map(({ metadata }) => fullName(metadata)).join(", ");
+  const whom = more > 0 ? `${names} and ${more} more` : names;
+  return {
+    changed: `the settings of the last start would not evict ${whom} for ${signal}`,
+    unknown: `it is not known whether the settings of the last start would evict ${whom} for ${signal}`,
+  }[change];
+}
+
+function stays({ length }: readonly Pod[]): string {
+  return `; ${length === 1 ? "it stays" : "they stay"} until podwright evict --confirm`;
 }

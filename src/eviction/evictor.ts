@@ -40,7 +40,7 @@ export interface Eviction {
   readonly data?: { readonly [key: string]: Json };
 }
 
-/** Evicts pods, and tracks those that are not gone yet. */
+/** Evicts pods, and knows whether some are not gone yet. */
 export class Evictor {
   readonly #deps: EvictorDependencies;
   readonly #victims = new Victims(() => this.#services?.pods.list() ?? []);
@@ -73,7 +73,7 @@ export class Evictor {
   }
 
   evict(pod: Pod, eviction: Eviction): void {
-    const { clock, journal, log } = this.#deps;
+    const { journal, log } = this.#deps;
     const { signal, message, explanation, annotations, graceSeconds, because, data } = eviction;
     log.warn("evicting pod", { ...podRef(pod), signal, reason: explanation, graceSeconds });
     const entry = journal.record({
@@ -84,16 +84,14 @@ export class Evictor {
       cause: because,
       data: { ...data, signal, eventMessage: message, ...(annotations && { annotations }) },
     });
-    this.#victims.add(pod, graceSeconds, clock.monotonic());
     const why: Cause = { code: "PodEvicted", message: explanation, entry, because };
     void this.#services?.killer.kill(pod, evicted(message, why, graceSeconds, eviction.disruption));
   }
 
-  /** Whether evicted pods still hold resources. */
+  /** Whether evicted pods still hold resources, also those of earlier runs. */
   get isPending(): boolean {
-    for (const pod of this.#victims.look(this.#deps.clock.monotonic())) {
-      this.#deps.log.warn("evicted pod was not cleaned up in time", { pod });
-    }
-    return this.#victims.count > 0;
+    const { isPending, overdue } = this.#victims.look(this.#deps.clock.monotonic());
+    for (const pod of overdue) this.#deps.log.warn("evicted pod was not cleaned up in time", { pod });
+    return isPending;
   }
 }

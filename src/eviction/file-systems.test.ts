@@ -7,9 +7,10 @@ import type { Signal } from "./thresholds.ts";
 test("the location of images and containers follows from device numbers", () => {
   assert.equal(fileSystemsOf({ node: 1, images: 1, containers: 1 }), "one");
   assert.equal(fileSystemsOf({ node: 1, images: 2, containers: 2 }), "imagefs");
-  assert.equal(fileSystemsOf({ node: 1, images: 2, containers: undefined }), "imagefs");
   assert.equal(fileSystemsOf({ node: 1, images: 2, containers: 1 }), "split");
-  assert.equal(fileSystemsOf({ node: 1, images: undefined, containers: undefined }), "one");
+  for (const unknown of ["node", "images", "containers"]) {
+    assert.equal(fileSystemsOf({ node: 1, images: 1, containers: 1, [unknown]: undefined }), undefined);
+  }
 });
 
 test("containerfs has the thresholds of its file system, soft ones with their grace period", () => {

@@ -12,19 +12,27 @@ export type StoragePart = "rootfs" | "logs" | "volumes";
 /** What is reclaimed at node level before a pod is evicted. */
 export type NodeGarbageKind = "containers" | "images";
 
-/** By device numbers; undefined: unknown, assumed to be the node's. */
+/** By device numbers; undefined: unknown, and if one is, the whole is. Pure. */
 export function fileSystemsOf(devices: {
   readonly node: number | undefined;
   readonly images: number | undefined;
   readonly containers: number | undefined;
-}): FileSystems {
-  const { node, images = node, containers = images } = devices;
+}): FileSystems | undefined {
+  const { node, images, containers } = devices;
+  if (node === undefined || images === undefined || containers === undefined) return undefined;
   if (images === node) return "one";
   return containers === images ? "imagefs" : "split";
 }
 
-/** Containerfs is either nodefs or imagefs, and has its thresholds (upstream's UpdateContainerFsThresholds). Pure. */
-export function withContainerFs(thresholds: readonly Threshold[], fileSystems: FileSystems): readonly Threshold[] {
+/**
+ * Containerfs is either nodefs or imagefs, and has its thresholds (upstream's UpdateContainerFsThresholds). Pure.
+ * @param fileSystems undefined: it is not known yet which it is, and it has none
+ */
+export function withContainerFs(
+  thresholds: readonly Threshold[],
+  fileSystems: FileSystems | undefined,
+): readonly Threshold[] {
+  if (fileSystems === undefined) return thresholds;
   const home = fileSystems === "imagefs" ? "imagefs" : "nodefs";
   const signalOf = (signal: Signal): Signal | undefined => {
     if (signal === `${home}.available`) return "containerfs.available";
@@ -37,23 +45,32 @@ export function withContainerFs(thresholds: readonly Threshold[], fileSystems: F
   return [...thresholds, ...derived];
 }
 
-/** The parts of a pod's storage that count in the ranking for a signal; none for signals other than disks. Pure. */
-export function storageParts(signal: Signal, fileSystems: FileSystems): readonly StoragePart[] {
+/**
+ * The parts of a pod's storage that count in the ranking for a signal; none for signals other than disks; undefined: not
+ * known. Pure.
+ */
+export function storageParts(signal: Signal, fileSystems: FileSystems | undefined): readonly StoragePart[] | undefined {
   const fileSystem = fileSystemOf(signal);
   if (fileSystem === undefined) return [];
+  if (fileSystems === undefined) return undefined;
   const all = ["rootfs", "logs", "volumes"] as const;
   if (fileSystems === "one") return all;
   if (fileSystems === "split") return fileSystem === "imagefs" ? [] : all;
   return fileSystem === "nodefs" ? ["logs", "volumes"] : ["rootfs"];
 }
 
-/** The garbage to reclaim first for a signal, in this order. Pure. */
-export function nodeGarbage(signal: Signal, fileSystems: FileSystems): readonly NodeGarbageKind[] {
+/** The garbage to reclaim first for a signal, in this order; none while that is not known. Pure. */
+export function nodeGarbage(signal: Signal, fileSystems: FileSystems | undefined): readonly NodeGarbageKind[] {
   const fileSystem = fileSystemOf(signal);
-  if (fileSystem === undefined) return [];
+  if (fileSystem === undefined || fileSystems === undefined) return [];
   if (fileSystems === "one") return ["containers", "images"];
   if (fileSystems === "split") return fileSystem === "imagefs" ? ["images"] : ["containers"];
   return fileSystem === "nodefs" ? [] : ["containers", "images"];
+}
+
+/** Whether the signal is about a disk. */
+export function isOfDisk(signal: Signal): boolean {
+  return fileSystemOf(signal) !== undefined;
 }
 
 function fileSystemOf(signal: Signal): "nodefs" | "imagefs" | "containerfs" | undefined {

@@ -2,7 +2,7 @@ import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { AcceptedEvictions } from "./accepted-evictions.ts";
 import type { ChangeReports } from "./change-reports.ts";
-import { amountText } from "./pressure.ts";
+import { plainAmount } from "./plain-amounts.ts";
 import type { Evictor } from "./evictor.ts";
 import { immediateGraceSeconds } from "./evicted.ts";
 import type { FileSystems } from "./file-systems.ts";
@@ -25,7 +25,7 @@ export class LimitEvictions {
   }
 
   /** Evicts every pod that exceeds a limit of its own. @returns whether there was one */
-  async enforce(fileSystemsNow: () => Promise<FileSystems>, signal: AbortSignal): Promise<boolean> {
+  async enforce(fileSystemsNow: () => Promise<FileSystems | undefined>, signal: AbortSignal): Promise<boolean> {
     const { usage, evictor } = this.#deps;
     const limited = evictor.candidates().filter(hasStorageLimit);
     if (limited.length === 0) return false;
@@ -45,11 +45,11 @@ export class LimitEvictions {
   /** @returns false if the eviction waits for a confirmation */
   #evict(pod: Pod, { signal, message, used, limit }: PassedLimit): boolean {
     const { evictor, accepted, reports } = this.#deps;
-    const text = (bytes: number): string => amountText("ephemeral-storage", BigInt(bytes));
+    const text = (bytes: number): string => plainAmount("ephemeral-storage", BigInt(bytes));
     const explanation = `evicted for exceeding its own limit: it uses ${text(used)} of ${text(limit)}`;
     const because: Cause = { code: "StorageLimitPassed", message: `the pod exceeds ${signal}` };
     const change = accepted.changeOfLimits;
-    if (change !== undefined && reports.tell(pod, signal, change, because)) return false;
+    if (change !== undefined && reports.tell([pod], { signal, change, cause: because })) return false;
     evictor.evict(pod, {
       signal,
       message,
@@ -66,7 +66,7 @@ export class LimitEvictions {
 function offenders(
   pods: readonly Pod[],
   usages: ReadonlyMap<string, PodUsage>,
-  fileSystems: FileSystems,
+  fileSystems: FileSystems | undefined,
 ): { readonly pod: Pod; readonly passed: PassedLimit }[] {
   return pods.flatMap((pod) => {
     const usage = usages.get(pod.metadata.uid);

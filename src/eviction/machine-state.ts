@@ -5,7 +5,8 @@ import type { Signal } from "./thresholds.ts";
 /** The machine at one moment. */
 export interface MachineLook {
   readonly observations: Observations;
-  readonly fileSystems: FileSystems;
+  /** Undefined: not known. */
+  readonly fileSystems: FileSystems | undefined;
 }
 
 /** Observes the machine; unobservable signals are omitted. @param wanted signals with thresholds */

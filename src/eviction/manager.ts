@@ -1,3 +1,4 @@
+import { isCriticalPod } from "../api/pod-kind.ts";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { withDeadline } from "../base/deadline.ts";
 import type { Recorder } from "../journal/entry.ts";
@@ -8,14 +9,14 @@ import type { EvictionPreview, HealthCheck } from "../server/local-api.ts";
 import type { AcceptedEvictions } from "./accepted-evictions.ts";
 import { ChangeReports } from "./change-reports.ts";
 import { type EvictionServices, Evictor } from "./evictor.ts";
-import { type FileSystems, withContainerFs } from "./file-systems.ts";
+import { type FileSystems, isOfDisk, withContainerFs } from "./file-systems.ts";
 import { LimitEvictions } from "./limit-evictions.ts";
 import type { LookAtMachine, MachineState } from "./machine-state.ts";
 import { nearPeriodMs, nearThresholds, nextLookMs, type PastLook, usualPeriodMs, withLook } from "./next-look.ts";
 import { NodeEvictions } from "./node-evictions.ts";
 import type { NodeReclaim } from "./node-reclaim.ts";
 import type { PodUsageReader } from "./pod-usage.ts";
-import { isMet, type Pressure } from "./pressure.ts";
+import { isMet, type Pressure, type PressureLook } from "./pressure.ts";
 import { type NodePressure, PressureMonitor } from "./pressure-monitor.ts";
 import { placeText } from "./rank-words.ts";
 import { RecentUsage } from "./recent-usage.ts";
@@ -48,6 +49,13 @@ export interface EvictionConfig {
 const lookLimitMs = 20_000;
 /** How long others wait for the first observation. */
 const firstLookMs = 5_000;
+const missedLayout: HealthCheck = {
+  name: "eviction for disks",
+  ok: true,
+  warning: true,
+  detail: "no pod is evicted for a disk: the runtime does not say where images and writable layers are",
+  remedy: "see what the runtime answers: crictl imagefsinfo",
+};
 /** Interval of checking whether an evicted pod is gone. */
 const pendingPeriodMs = 500;
 /** Unknown pods may rank before known ones: how long evictions for the node wait for them. */
@@ -68,7 +76,10 @@ export class EvictionManager implements NodePressure {
   readonly #limits: LimitEvictions;
   readonly #node: NodeEvictions;
   #thresholds: readonly Threshold[];
-  #fileSystems: FileSystems = "one";
+  /** Where images and writable layers are, as last observed; undefined: not known. */
+  #fileSystems: FileSystems | undefined;
+  /** It was said that they are not known. */
+  #isLayoutMissed = false;
   #looks: readonly PastLook[] = [];
   #isFailing = false;
   #startedMs = 0;
@@ -79,6 +90,8 @@ export class EvictionManager implements NodePressure {
   #limitsAtMs = 0;
   #watchesAtMs = 0;
   #wasPending = false;
+  /** At the last attempt there was no pod that may be evicted. */
+  #foundNobody = false;
 
   constructor(deps: EvictionDependencies, config: EvictionConfig) {
     const { clock, journal, log, usage, accepted } = deps;
@@ -125,6 +138,7 @@ export class EvictionManager implements NodePressure {
     const kept = pressures.length === 0 ? "no pressure" : `rejecting new pods: ${pressures.join(", ")}`;
     const pressure = { name: "pressure", ok: pressures.length === 0, detail: kept };
     const known = this.#config.thresholds.length === 0 ? [] : [pressure];
+    if (this.#isLayoutMissed) known.push(missedLayout);
     const detail = this.#reports.text;
     if (detail === undefined) return known;
     const { waits } = this.#deps.accepted;
@@ -147,10 +161,16 @@ export class EvictionManager implements NodePressure {
       });
     }
     const machine = await this.#deps.look(new Set([signal]), never);
+    if (isOfDisk(signal) && machine.fileSystems === undefined) {
+      throw new PodwrightError(ExitCode.failed, "the runtime has not said yet where images and writable layers are", {
+        remedy: "try again in a moment; 'podwright doctor' shows whether the runtime answers",
+      });
+    }
     const ranked = await this.#node.rank(signal, machine, never);
     return {
       signal,
       standing: standingText(signal, this.#thresholds, machine.observations),
+      available: numberOf(machine.observations.get(signal)?.available),
       pods: ranked.map((each) => {
         return { ...podRef(each.pod), place: placeText(each, signal), evictable: !each.isCritical };
       }),
@@ -222,10 +242,20 @@ export class EvictionManager implements NodePressure {
       this.#fileSystems = machine.fileSystems;
       this.#thresholds = withContainerFs(this.#config.thresholds, machine.fileSystems);
     }
+    this.#tellMissedLayout();
     const nowMs = clock.monotonic();
     accepted.judge(machine.observations, machine.fileSystems, nowMs);
     this.#looks = withLook(this.#looks, { atMs: nowMs, observations: machine.observations });
-    return { ...machine, atMs: nowMs, pressure: this.#monitor.judge(this.#thresholds, machine.observations, nowMs) };
+    const pressure = this.#monitor.judge(this.#thresholds, machine.observations, nowMs);
+    return { ...machine, atMs: nowMs, pressure: this.#isLayoutMissed ? withoutDisks(pressure) : pressure };
+  }
+
+  #tellMissedLayout(): void {
+    const before = this.#isLayoutMissed;
+    this.#isLayoutMissed =
+      this.#fileSystems === undefined && this.#config.thresholds.some((each) => isOfDisk(each.signal));
+    if (before || !this.#isLayoutMissed) return;
+    this.#deps.log.warn("no evictions for disks: the place of images is not known");
   }
 
   /** @returns whether pods were evicted: then none is evicted for the node */
@@ -240,6 +270,8 @@ export class EvictionManager implements NodePressure {
     const nowMs = this.#deps.clock.monotonic();
     if (this.#wasPending && !isPending) this.#reclaimsAtMs = 0;
     this.#wasPending = isPending;
+    // A pod that came since does not wait for the next attempt.
+    if (this.#foundNobody && this.#evictor.candidates().some((pod) => !isCriticalPod(pod))) this.#reclaimsAtMs = 0;
     const due = new Set(seen.pressure.due.map((threshold) => threshold.signal));
     // What has just become short does not wait for the next attempt on what was short before.
     if (!due.isSubsetOf(this.#reclaimedFor)) this.#reclaimsAtMs = 0;
@@ -250,7 +282,7 @@ export class EvictionManager implements NodePressure {
     this.#reclaimedFor = due;
     // Measuring storage may have taken a while.
     const isFresh = nowMs - seen.atMs < nearPeriodMs;
-    await this.#node.reclaim(isFresh ? seen : await this.#look(signal), signal);
+    this.#foundNobody = (await this.#node.reclaim(isFresh ? seen : await this.#look(signal), signal)) === "nobody";
     // An evicted pod may be gone by the next observation.
     this.#wasPending = this.#evictor.isPending;
   }
@@ -265,10 +297,9 @@ export class EvictionManager implements NodePressure {
     for (const about of near) await this.#recent.watch(about, this.#evictor.candidates(), signal);
   }
 
-  /** Without thresholds the location of images and containers is not known yet. */
-  async #fileSystemsNow(seen: MachineState | undefined, signal: AbortSignal): Promise<FileSystems> {
-    const { fileSystems } = seen ?? (await this.#deps.look(new Set(["nodefs.available"]), signal));
-    return fileSystems;
+  /** Without thresholds for disks nobody has asked for the location of images and containers. */
+  async #fileSystemsNow(seen: MachineState | undefined, signal: AbortSignal): Promise<FileSystems | undefined> {
+    return seen?.fileSystems ?? (await this.#deps.look(new Set(["nodefs.available"]), signal)).fileSystems;
   }
 
   #pauseMs(): number {
@@ -277,4 +308,13 @@ export class EvictionManager implements NodePressure {
     const isWatched = watchesMemory && this.#thresholds.some(({ signal }) => resourceOf(signal) === "memory");
     return isWatched ? nearPeriodMs : nextLookMs(this.#thresholds, this.#looks);
   }
+}
+
+/** Which pod goes for a disk, and what is removed before, depends on what else is on it. Conditions hold all the same. */
+function withoutDisks(pressure: PressureLook): PressureLook {
+  return { ...pressure, due: pressure.due.filter(({ signal }) => !isOfDisk(signal)) };
+}
+
+function numberOf(amount: bigint | undefined): number | undefined {
+  return amount === undefined ? undefined : Number(amount);
 }

@@ -6,12 +6,13 @@ import { evictionGraceSeconds } from "./evicted.ts";
 import type { AcceptedEvictions } from "./accepted-evictions.ts";
 import type { ChangeReports } from "./change-reports.ts";
 import type { Evictor } from "./evictor.ts";
-import { type FileSystems, storageParts } from "./file-systems.ts";
+import { type FileSystems, isOfDisk, storageParts } from "./file-systems.ts";
 import type { MachineState } from "./machine-state.ts";
 import { evictionMessage } from "./messages.ts";
 import type { NodeReclaim } from "./node-reclaim.ts";
 import { type PodUsage, type PodUsageReader, usageOf } from "./pod-usage.ts";
-import { metText } from "./pressure.ts";
+import { metText } from "./plain-amounts.ts";
+import { podsToEvict } from "./pods-to-evict.ts";
 import { type Ranked, rankPods } from "./rank.ts";
 import { victimText } from "./rank-words.ts";
 import type { RecentUsage } from "./recent-usage.ts";
@@ -66,8 +67,7 @@ export class NodeEvictions {
   ): Promise<Ranked[]> {
     const { usage, evictor } = this.#deps;
     const pods = evictor.candidates();
-    const isOfDisk = storageParts(about, fileSystems).length > 0;
-    const usages = isOfDisk
+    const usages = isOfDisk(about)
       ? await this.#storage(about, { pods, fileSystems }, signal)
       : await usage.readRunning(pods, signal);
     return rankPods(
@@ -80,7 +80,7 @@ export class NodeEvictions {
   /** Measurements have a time limit: those that were cut off get one more, for themselves alone. */
   async #storage(
     about: Signal,
-    { pods, fileSystems }: { readonly pods: readonly Pod[]; readonly fileSystems: FileSystems },
+    { pods, fileSystems }: { readonly pods: readonly Pod[]; readonly fileSystems: FileSystems | undefined },
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, PodUsage>> {
     const { usage } = this.#deps;
@@ -94,8 +94,9 @@ export class NodeEvictions {
   /**
    * Reclaims the resource of the most urgent due threshold: at node level first, then by evicting the first pod of the
    * ranking. If that waits for a confirmation, the next threshold gets its turn. At most one pod is evicted.
+   * @returns nobody: the resource is short, and there is no pod that may be evicted
    */
-  async reclaim(seen: MachineState, signal: AbortSignal): Promise<void> {
+  async reclaim(seen: MachineState, signal: AbortSignal): Promise<"done" | "nobody"> {
     const held = new Set<Threshold>();
     const withoutHeld = (state: MachineState): MachineState => {
       const due = state.pressure.due.filter((each) => !held.has(each));
@@ -106,7 +107,7 @@ export class NodeEvictions {
     let state = seen;
     for (;;) {
       const [threshold] = byUrgency(state.pressure.due);
-      if (threshold === undefined) return;
+      if (threshold === undefined) return "done";
       const earlier = causes.get(threshold);
       const cause = earlier ?? this.#announce(threshold, state);
       causes.set(threshold, cause);
@@ -118,7 +119,8 @@ export class NodeEvictions {
         // Another may be more urgent by now.
         continue;
       }
-      if ((await this.#evictFirst(threshold, state, cause, signal)) !== "waits") return;
+      const outcome = await this.#evictFirst(threshold, state, cause, signal);
+      if (outcome !== "waits") return outcome === "nobody" ? "nobody" : "done";
       held.add(threshold);
       // Ranking may have taken a while.
       state = await look(signal);
@@ -162,7 +164,14 @@ export class NodeEvictions {
       return "nobody";
     }
     const change = accepted.changeOf(threshold);
-    if (change !== undefined && reports.tell(victim.pod, threshold.signal, change, because)) return "waits";
+    if (change !== undefined) {
+      const pods = podsToEvict(
+        ranked.filter((each) => running.has(each)),
+        threshold,
+        seen.observations,
+      );
+      if (reports.tell(pods, { signal: threshold.signal, change, cause: because })) return "waits";
+    }
     this.#evict(victim, { ranked, running, threshold, because }, seen);
     return "evicted";
   }

@@ -48,13 +48,13 @@ export interface Amount {
   readonly isWhole: boolean;
 }
 
-/** A pod's usage of a signal's resource; undefined: unknown. @param parts of its storage that count */
+/** A pod's usage of a signal's resource; undefined: unknown. @param parts of its storage that count, if that is known */
 export function usageOf(
   usage: PodUsage | undefined,
   signal: Signal,
-  parts: readonly StoragePart[],
+  parts: readonly StoragePart[] | undefined,
 ): Amount | undefined {
-  if (usage === undefined) return undefined;
+  if (usage === undefined || parts === undefined) return undefined;
   const resource = resourceOf(signal);
   if (resource === "ephemeral-storage" || resource === "inodes") return diskUsage(usage, resource, parts);
   const value = resource === "memory" ? usage.memoryBytes : usage.processes;

@@ -25,7 +25,7 @@ test("pressure is reported at its beginning and its end, with the missing amount
   assert.deepEqual(
     journal.entries.map(({ message }) => message),
     [
-      "node is under pressure: DiskPressure (nodefs.available 99 is below 100 (10% of 1k))",
+      "node is under pressure: DiskPressure (nodefs.available 99 is below 100 (10% of 1000))",
       "node pressure is over: DiskPressure",
     ],
   );

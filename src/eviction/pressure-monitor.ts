@@ -2,14 +2,8 @@ import { orAborted } from "../base/abort.ts";
 import { Emitter } from "../base/emitter.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { Logger } from "../ports/log.ts";
-import {
-  lookAtPressure,
-  metText,
-  noPressure,
-  type Observations,
-  type Pressure,
-  type PressureLook,
-} from "./pressure.ts";
+import { metText } from "./plain-amounts.ts";
+import { lookAtPressure, noPressure, type Observations, type Pressure, type PressureLook } from "./pressure.ts";
 import type { Threshold } from "./thresholds.ts";
 
 /** The node's pressure, as others see it. */

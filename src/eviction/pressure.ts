@@ -1,4 +1,4 @@
-import { thresholdAmount, thresholdQuantity, thresholdText } from "../resources/threshold-value.ts";
+import { thresholdAmount } from "../resources/threshold-value.ts";
 import { quantityOf } from "../resources/quantity.ts";
 import { resourceOf, type Signal, type StarvedResource, type Threshold } from "./thresholds.ts";
 
@@ -86,13 +86,4 @@ export function amountText(resource: StarvedResource, amount: bigint): string {
     amount,
     resource === "memory" || resource === "ephemeral-storage" ? "BinarySI" : "DecimalSI",
   ).toString();
-}
-
-/** `nodefs.available 99 is below 100 (10% of 1000)` */
-export function metText({ signal, value }: Threshold, observations: Observations): string {
-  const { available = 0n, capacity = 0n } = observations.get(signal) ?? {};
-  const limit = thresholdQuantity(value, capacity).toString();
-  const resource = resourceOf(signal);
-  const part = "part" in value ? ` (${thresholdText(value)} of ${amountText(resource, capacity)})` : "";
-  return `${signal} ${amountText(resource, available)} is below ${limit}${part}`;
 }

@@ -1,5 +1,5 @@
 import { fullName } from "../api/full-name.ts";
-import { amountText } from "./pressure.ts";
+import { plainAmount } from "./plain-amounts.ts";
 import type { Ranked } from "./rank.ts";
 import { resourceOf, type Signal, type StarvedResource } from "./thresholds.ts";
 
@@ -10,7 +10,7 @@ const namedNext = 2;
 export function placeText(ranked: Ranked, signal: Signal): string {
   const { amount, isPart, request, exceeds, priority, isCritical, usage } = ranked;
   const resource = resourceOf(signal);
-  const text = (value: number): string => amountText(resource, BigInt(value));
+  const text = (value: number): string => plainAmount(resource, BigInt(value));
   const used =
     amount === undefined ? "usage not known" : `uses ${isPart ? "at least " : ""}${text(amount)}${nounOf(resource)}`;
   const requested = requestText(resource, exceeds, text(Math.abs((amount ?? 0) - request)), request > 0);

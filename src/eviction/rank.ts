@@ -34,11 +34,15 @@ export interface Ranked extends Candidate {
  * of whose usage a part is unknown, unless the rest exceeds their request; and upstream subtracts requested bytes from
  * inode counts. Pure.
  */
-export function rankPods(candidates: readonly Candidate[], signal: Signal, fileSystems: FileSystems): Ranked[] {
+export function rankPods(
+  candidates: readonly Candidate[],
+  signal: Signal,
+  fileSystems: FileSystems | undefined,
+): Ranked[] {
   return candidates.map((candidate) => rankedOf(candidate, signal, fileSystems)).toSorted(compare);
 }
 
-function rankedOf({ pod, usage }: Candidate, signal: Signal, fileSystems: FileSystems): Ranked {
+function rankedOf({ pod, usage }: Candidate, signal: Signal, fileSystems: FileSystems | undefined): Ranked {
   const used = usageOf(usage, signal, storageParts(signal, fileSystems));
   const request = requestOf(pod, signal);
   const isKnown = used !== undefined && (used.isWhole || used.value > request);

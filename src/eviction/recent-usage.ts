@@ -1,6 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { Clock } from "../ports/clock.ts";
-import { type FileSystems, storageParts } from "./file-systems.ts";
+import { type FileSystems, isOfDisk, storageParts } from "./file-systems.ts";
 import { type MeasuredKind, type PodUsage, type PodUsageReader, usageOf } from "./pod-usage.ts";
 import { resourceOf, type Signal } from "./thresholds.ts";
 import { UsageHistory } from "./usage-history.ts";
@@ -10,7 +10,7 @@ export interface RecentUsageDependencies {
   readonly usage: PodUsageReader;
   /** Signals with thresholds. */
   readonly signals: () => readonly Signal[];
-  readonly fileSystems: () => FileSystems;
+  readonly fileSystems: () => FileSystems | undefined;
 }
 
 /** Measurements that follow sooner are left out. */
@@ -56,7 +56,7 @@ export class RecentUsage {
   }
 
   #kindOf(about: Signal): MeasuredKind {
-    return storageParts(about, "one").length > 0 ? "storage" : "running";
+    return isOfDisk(about) ? "storage" : "running";
   }
 
   #note(about: Signal, usages: ReadonlyMap<string, PodUsage>): void {

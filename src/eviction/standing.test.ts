@@ -8,7 +8,7 @@ test("a signal is described with its thresholds, soft ones with their grace peri
   const thresholds = [thresholdOf("nodefs.available", 0.25), thresholdOf("nodefs.available", "1Gi", 30_000)];
   assert.equal(
     standingText("nodefs.available", thresholds, observations),
-    "nodefs.available is 512Mi of 1Gi; pods are evicted below 256Mi, or 1Gi for 30 s",
+    "nodefs.available is 512Mi of 1Gi; pods are evicted below 256Mi (25% of 1Gi), or 1Gi for 30 s",
   );
   assert.equal(
     standingText("nodefs.available", [], observations),

@@ -1,5 +1,5 @@
-import { thresholdQuantity } from "../resources/threshold-value.ts";
-import { amountText, type Observations } from "./pressure.ts";
+import { limitText, plainAmount } from "./plain-amounts.ts";
+import type { Observations } from "./pressure.ts";
 import { resourceOf, type Signal, type Threshold } from "./thresholds.ts";
 
 /** How much of a signal is available, and when pods are evicted for it. Pure. */
@@ -10,10 +10,10 @@ export function standingText(signal: Signal, thresholds: readonly Threshold[], o
   const resource = resourceOf(signal);
   const limits = thresholds
     .filter((threshold) => threshold.signal === signal)
-    .map(({ value, graceMs }) => {
-      const after = graceMs === 0 ? "" : ` for ${graceMs / 1000} s`;
-      return `${thresholdQuantity(value, capacity).toString()}${after}`;
+    .map((threshold) => {
+      const { graceMs } = threshold;
+      return `${limitText(threshold, capacity)}${graceMs === 0 ? "" : ` for ${graceMs / 1000} s`}`;
     });
   const evicts = limits.length === 0 ? "no threshold is set" : `pods are evicted below ${limits.join(", or ")}`;
-  return `${signal} is ${amountText(resource, available)} of ${amountText(resource, capacity)}; ${evicts}`;
+  return `${signal} is ${plainAmount(resource, available)} of ${plainAmount(resource, capacity)}; ${evicts}`;
 }

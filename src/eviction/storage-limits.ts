@@ -31,9 +31,9 @@ export function hasLayerLimit(pod: Pod): boolean {
 /**
  * The first limit that a pod exceeds: of a volume, then of the pod, then of a container (upstream's
  * localStorageEviction). Critical pods are exempt. As upstream, writable layers on their own file system do not count
- * for container limits. Pure.
+ * for container limits; nor do they while it is not known where they are. Pure.
  */
-export function passedLimit(pod: Pod, usage: PodUsage, fileSystems: FileSystems): PassedLimit | undefined {
+export function passedLimit(pod: Pod, usage: PodUsage, fileSystems: FileSystems | undefined): PassedLimit | undefined {
   if (isCriticalPod(pod)) return undefined;
   return passedByVolume(pod, usage) ?? passedByPod(pod, usage) ?? passedByContainer(pod, usage, fileSystems);
 }
@@ -63,7 +63,11 @@ function passedByPod(pod: Pod, { ephemeralBytes: used = 0 }: PodUsage): PassedLi
   return { signal: "ephemeralpodfs.limit", message, used, limit: Number(limit.value()) };
 }
 
-function passedByContainer(pod: Pod, { containers }: PodUsage, fileSystems: FileSystems): PassedLimit | undefined {
+function passedByContainer(
+  pod: Pod,
+  { containers }: PodUsage,
+  fileSystems: FileSystems | undefined,
+): PassedLimit | undefined {
   for (const { name, logs, rootfs } of containers) {
     const spec = pod.spec.containers.find((container) => container.name === name);
     const limit = parseList(spec?.resources?.limits).get(ephemeral);

@@ -1,4 +1,4 @@
-import { amountText } from "./pressure.ts";
+import { plainAmount } from "./plain-amounts.ts";
 import type { StarvedResource } from "./thresholds.ts";
 
 interface Sample {
@@ -38,7 +38,7 @@ export class UsageHistory {
       .flatMap((sample) => {
         if (sample === undefined) return [];
         const seconds = Math.round((nowMs - sample.atMs) / 1000);
-        return [`${amountText(this.#resource, BigInt(sample.amount))} ${seconds} s ago`];
+        return [`${plainAmount(this.#resource, BigInt(sample.amount))} ${seconds} s ago`];
       })
       .join(", ");
   }

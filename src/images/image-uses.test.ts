@@ -119,11 +119,13 @@ test("a wall clock jump makes no image old in this run", async () => {
   assert.deepEqual(scene.ages("a"), [0, 0]);
 });
 
-test("an unreadable file loses only its contents", async () => {
+test("an unreadable file is kept aside, and loses only its contents", async () => {
   const scene = new Scene();
   await scene.files.makeDirectory("/kubelet/podwright", 0o700);
   await scene.files.write(path, "{ torn", 0o600);
   await scene.restart();
   scene.uses.observe(["a"], new Set());
   assert.deepEqual(scene.ages("a"), [0, undefined]);
+  await scene.uses.save();
+  assert.equal(new TextDecoder().decode(await scene.files.read(`${path}.bad`, 100)), "{ torn");
 });

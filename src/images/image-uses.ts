@@ -6,7 +6,7 @@ import type { Logger } from "../ports/log.ts";
 
 interface ImageUsesDependencies {
   readonly clock: Clock;
-  readonly files: Pick<Files, "read" | "writeAtomic" | "makeDirectory">;
+  readonly files: Pick<Files, "read" | "rename" | "writeAtomic" | "makeDirectory">;
   readonly log: Logger;
 }
 
@@ -44,7 +44,10 @@ export class ImageUses {
     this.#path = path;
   }
 
-  /** Reads the earlier run's file. Never rejects: without it images count as first seen now. */
+  /**
+   * Reads the earlier run's file. Never rejects: without it images count as first seen now, and so they do if it is
+   * unreadable; it is then kept as `<path>.bad`.
+   */
   async load(): Promise<void> {
     const { clock, files, log } = this.#deps;
     try {
@@ -55,7 +58,12 @@ export class ImageUses {
       }
     } catch (error) {
       if (error instanceof FileError && error.code === "ENOENT") return;
-      log.warn("cannot read when images were last used", { path: this.#path, error: errorMessage(error) });
+      const aside = `${this.#path}.bad`;
+      log.warn("cannot read when images were last used", { path: this.#path, aside, error: errorMessage(error) });
+      this.#uses = new Map();
+      await files.rename(this.#path, aside).catch((renaming: unknown) => {
+        log.warn("cannot rename the unreadable record of images' uses", { error: errorMessage(renaming) });
+      });
     }
   }
 

@@ -94,3 +94,18 @@ test("of two pods of a name, the one whose manifest came last is newer, even if 
   assert.equal(newest(told), "uid-1");
   assert.equal(newest(told.slice(0, 4)), "uid-2");
 });
+
+test("a collection of images is no note on a pod, unlike what may keep podwright from working on it", () => {
+  const inputs: readonly (Omit<JournalInput, "message"> & Partial<Pick<JournalEntry, "pod">>)[] = [
+    { kind: "observation", what: "PodPhaseChanged", pod },
+    { kind: "note", what: "RelistFailed" },
+    { kind: "note", what: "ImagesCollected" },
+  ];
+  const entries = inputs.map((input, index): JournalEntry => {
+    return { message: input.what, ...input, seq: index + 1, time: 1000 * index };
+  });
+  assert.deepEqual(
+    why(entries, pod)?.notes.map(({ what }) => what),
+    ["RelistFailed"],
+  );
+});

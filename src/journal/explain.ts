@@ -90,7 +90,7 @@ export function why(entries: readonly JournalEntry[], pod: Partial<PodRef>): Exp
     subjects: [podItself ?? [], ...bySubject.values()].map(explain).filter((subject) => subject !== undefined),
     warnings: lastingWarnings(own),
     notes: steps
-      .filter((step) => step.pod === undefined && step.kind === "note" && step.seq > lastSeq)
+      .filter((step) => step.pod === undefined && step.kind === "note" && step.seq > lastSeq && !isUpkeep(step))
       .slice(-maxNotes),
     older,
   };

@@ -103,8 +103,8 @@ export class Housekeeping {
       if (status.sandboxes.length > 0 || status.containers.length > 0) {
         if (!(await owns(uid))) continue;
         const pod = await keptSpec(checkpoint.files, checkpoint.node, uid);
-        const cause: Cause = { code: "OrphanedPod", message: "no source has this pod" };
-        endings.take(uid);
+        const because = endings.take(uid)?.cause;
+        const cause: Cause = { code: "OrphanedPod", message: "no source has this pod", ...(because && { because }) };
         workers.removeOrphan({ uid, name: status.name, namespace: status.namespace }, pod, cause);
       } else if (error === undefined) {
         cache.delete(uid);

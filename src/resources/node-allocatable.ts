@@ -75,16 +75,26 @@ function remaining(
   };
 }
 
+/** What the memory for all pods together lacks of the machine's, if they are held to it. */
+export function reservedMemoryBytes({ lists }: Pick<Reservations, "lists">): bigint {
+  return wholes(lists, "memory");
+}
+
+function milliSum(lists: Reservations["lists"], name: string): bigint {
+  return lists.reduce((total, list) => total + (parseList(list).get(name) ?? zeroQuantity).milliValue(), 0n);
+}
+
+function wholes(lists: Reservations["lists"], name: string): bigint {
+  return (milliSum(lists, name) + 999n) / 1000n;
+}
+
 /** The reserved amounts, without eviction thresholds. */
 function reservedAmounts({ lists, systemCpus }: Reservations) {
-  const sum = (name: string): bigint =>
-    lists.reduce((total, list) => total + (parseList(list).get(name) ?? zeroQuantity).milliValue(), 0n);
-  const wholes = (name: string): bigint => (sum(name) + 999n) / 1000n;
   return {
-    milliCpu: systemCpus === "" ? sum("cpu") : BigInt(parseCpuList(systemCpus).size) * 1000n,
-    memoryBytes: wholes("memory"),
-    ephemeralStorageBytes: wholes("ephemeral-storage"),
-    pids: wholes("pid"),
+    milliCpu: systemCpus === "" ? milliSum(lists, "cpu") : BigInt(parseCpuList(systemCpus).size) * 1000n,
+    memoryBytes: reservedMemoryBytes({ lists }),
+    ephemeralStorageBytes: wholes(lists, "ephemeral-storage"),
+    pids: wholes(lists, "pid"),
   };
 }
 

@@ -155,6 +155,8 @@ export interface EvictionPreview {
   readonly signal: string;
   /** For example `memory.available is 5Gi of 8Gi; threshold 100Mi`. */
   readonly standing: string;
+  /** Exact, in bytes or as a count; undefined: unknown. */
+  readonly available?: number | undefined;
   /** In eviction order. */
   readonly pods: readonly EvictionCandidate[];
 }

@@ -69,6 +69,8 @@ export class SimMachineResources implements PodUsageReader {
   readonly #system = new Map<string, number>();
   /** Where images and writable layers are. */
   fileSystems: FileSystems = "one";
+  /** Whether podwright is told: the runtime may not answer yet. */
+  tellsFileSystems = true;
   /** The last values shown to podwright. */
   shown: Observations = new Map();
   readonly #looks = new Emitter<Observations>();
@@ -123,6 +125,7 @@ export class SimMachineResources implements PodUsageReader {
   /** Resets all usage. */
   calm(): void {
     this.showAll();
+    this.tellsFileSystems = true;
     this.#uses.clear();
     this.#system.clear();
     this.layers.calm();
@@ -178,11 +181,14 @@ export class SimMachineResources implements PodUsageReader {
   }
 
   async look(): Promise<MachineLook> {
-    const wanted = this.fileSystems === "one" ? watched : [...watched, ...watchedApart];
+    const fileSystems = this.tellsFileSystems ? this.fileSystems : undefined;
+    const all = fileSystems === "one" ? watched : [...watched, ...watchedApart];
+    const isOfRuntime = (signal: Signal): boolean => /^(?:image|container)fs\./u.test(signal);
+    const wanted = fileSystems === undefined ? all.filter((signal) => !isOfRuntime(signal)) : all;
     const observations = new Map(wanted.map((signal) => [signal, this.#observe(signal)] as const));
     this.shown = observations;
     this.#looks.emit(observations);
-    return { observations, fileSystems: this.fileSystems };
+    return { observations, fileSystems };
   }
 
   async readRunning(pods: readonly Pod[]): Promise<ReadonlyMap<string, PodUsage>> {

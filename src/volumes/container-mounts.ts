@@ -92,7 +92,7 @@ export class ContainerMounts {
     { mount, index, volume, subPath }: SubPathMount,
     paths: VolumePaths,
   ): Promise<string> {
-    const target = paths.subPath(mount.name, container.name, index);
+    const target = paths.subPath(volume.directoryName ?? mount.name, container.name, index);
     try {
       await bindSubPath(this.#deps, volume.hostPath, subPath, target);
       return target;

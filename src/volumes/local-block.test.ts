@@ -67,7 +67,7 @@ beforeEach(async () => {
 
 test("a block device of the node is bind-mounted, linked and held for its pod, and released without a trace", async () => {
   const mounted = await fixture.manager.mount(pod, needs, cause, signal);
-  assert.deepEqual(mounted.get("disk"), { hostPath: link, readOnly: false, own: false });
+  assert.deepEqual(mounted.get("disk"), { hostPath: link, directoryName: "pv-c", readOnly: false, own: false });
   assert.equal(await fixture.files.readLink(link), "/dev/sdb");
   const mounts = await fixture.mounts.list();
   assert.deepEqual(mounts, [{ source: "/dev/sdb", target: bound, fileSystem: "", options: ["bind"] }]);

@@ -40,6 +40,7 @@ export class VolumePaths {
     return `${this.devices}/${plugin}/${name}`;
   }
 
+  /** @param volume the name of its directory */
   subPath(volume: string, container: string, index: number): string {
     return `${this.subPaths}/${volume}/${container}/${index}`;
   }

@@ -199,7 +199,8 @@ export class VolumeSetUp {
     else contents.set(name, inputs);
     const { group } = spec;
     const { hostPath, readOnly, own } = prepared;
-    return { hostPath, readOnly, own, ...(group !== undefined && { group }) };
+    const named = spec.name !== name && { directoryName: spec.name };
+    return { hostPath, readOnly, own, ...named, ...(group !== undefined && { group }) };
   }
 
   async #specOf(mounting: MountingPod, volume: Volume, signal: AbortSignal): Promise<VolumeSpec> {

@@ -33,11 +33,11 @@ function disruption({ conditions = [] }: PodStatus): string | undefined {
 }
 
 /** The node's own figure of what is left, as `evict --preview` has it. */
-async function left(podwright: Podwright, signal: string): Promise<string> {
-  const { standing } = JSON.parse(await podwright.succeed("evict", "--preview", "--json", "--signal", signal)) as {
-    standing: string;
+async function left(podwright: Podwright, signal: string): Promise<number> {
+  const { available } = JSON.parse(await podwright.succeed("evict", "--preview", "--json", "--signal", signal)) as {
+    available: number;
   };
-  return new RegExp(`^${signal} is (\\S+) of`, "u").exec(standing)?.[1] ?? "";
+  return available;
 }
 
 // Two at a time: most of the time they wait.
@@ -57,28 +57,44 @@ describe("evictions", { concurrency: 2 }, () => {
           spec: { ...spec, containers: [container], volumes: [{ name: "scratch", emptyDir: volume }] },
         });
       };
+      /** One of its containers exceeds its own limit, and the pod not that of both together. */
+      const layerWriter = (name: string): string => {
+        const { spec, ...pod } = podObject(name, "") as { spec: { containers: [object] } };
+        const [own] = spec.containers;
+        const limited = (storage: string): object => ({ resources: { limits: { "ephemeral-storage": storage } } });
+        const containers = [
+          { ...own, ...script(`head -c 5m /dev/zero > /a; ${politeSleep}`), ...limited("2Mi") },
+          { ...own, name: "beside", ...script(politeSleep), ...limited("100Mi") },
+        ];
+        return JSON.stringify({ ...pod, spec: { ...spec, containers } });
+      };
       const paths = await Promise.all(
         [
           writer("sized", { sizeLimit: "1Mi" }, {}),
+          layerWriter("layered"),
           writer("limited", {}, { "ephemeral-storage": "2Mi" }),
           writer("modest", { sizeLimit: "100Mi" }, { "ephemeral-storage": "100Mi" }),
         ].map((text, index) => podwright.manifest(`${index}.yaml`, text)),
       );
       await podwright.run(["run", "--detach", "--wait", "none", ...paths]);
       const pods = await podwright.waitFor(
-        "two evictions",
-        (all) => all.filter(({ reason }) => reason === "Evicted").length === 2,
+        "three evictions",
+        (all) => all.filter(({ reason }) => reason === "Evicted").length === 3,
       );
       assert.deepEqual(
         pods.map(({ name, phase, message }) => [name, phase, message]),
         [
+          ["layered", "Failed", 'Container app exceeded its local ephemeral storage limit "2Mi". '],
           ["limited", "Failed", "Pod ephemeral local storage usage exceeds the total limit of containers 2Mi. "],
           ["modest", "Running", ""],
           ["sized", "Failed", 'Usage of EmptyDir volume "scratch" exceeds the limit "1Mi". '],
         ],
       );
       const why = await podwright.succeed("why", "sized");
-      assert.match(why.replaceAll(/\s+/gu, " "), /because evicted for exceeding its own limit: it uses 5\d+Ki of 1Mi/u);
+      assert.match(
+        why.replaceAll(/\s+/gu, " "),
+        /because evicted for exceeding its own limit: it uses 5(?:\.\d)?Mi of 1Mi/u,
+      );
       const end = await podwright.run(["evict"]);
       assert.deepEqual([end.exitCode, /'evict' needs either --preview or --confirm/u.test(end.stderr)], [2, true]);
       assert.match(
@@ -145,8 +161,7 @@ describe("evictions", { concurrency: 2 }, () => {
       const fill = script(`head -c 40m /dev/zero > /scratch/a; ${politeSleep}`);
       server.admin.create(boundPod("filler", { ...fill, ...scratch }, withScratch));
       await cluster.ready("filler");
-      const isWritten = async (): Promise<boolean> =>
-        Number.parseInt(await left(podwright, "nodefs.available"), 10) < 55_000;
+      const isWritten = async (): Promise<boolean> => (await left(podwright, "nodefs.available")) < 55_000 * 1024;
       await until("the file", isWritten);
       before.child.kill("SIGTERM");
       await before.ended;
@@ -180,8 +195,7 @@ describe("evictions", { concurrency: 2 }, () => {
       await kubelet.ended;
       // So much more others on this machine may come to use meanwhile; they may also free twice as much.
       const [spareMebibytes, spareProcesses] = [600, 400];
-      const bytes = Number(memory.replace(/Ki$/u, "")) * (memory.endsWith("Ki") ? 1024 : 1);
-      const limits = `memory.available<${Math.trunc(bytes / 2 ** 20) - spareMebibytes}Mi,pid.available<${number(processes) - spareProcesses}`;
+      const limits = `memory.available<${Math.trunc(memory / 2 ** 20) - spareMebibytes}Mi,pid.available<${processes - spareProcesses}`;
       await cluster.start("--eviction-hard", limits, "--eviction-pressure-transition-period", "1s");
       await cluster.nodeReady();
       // dd keeps its buffer until the pipe is read.
@@ -205,8 +219,3 @@ describe("evictions", { concurrency: 2 }, () => {
     }, image);
   });
 });
-
-/** `29500`, `29k` */
-function number(text: string): number {
-  return text.endsWith("k") ? Number(text.slice(0, -1)) * 1000 : Number(text);
-}

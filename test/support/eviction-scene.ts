@@ -4,12 +4,14 @@ import { Emitter } from "../../src/base/emitter.ts";
 import { containerId, podUid } from "../../src/base/ids.ts";
 import { AcceptedEvictions } from "../../src/eviction/accepted-evictions.ts";
 import type { EvictionTerms } from "../../src/eviction/eviction-terms.ts";
+import type { FileSystems } from "../../src/eviction/file-systems.ts";
 import { type EvictionConfig, EvictionManager } from "../../src/eviction/manager.ts";
 import type { MeasuredKind, PodUsage } from "../../src/eviction/pod-usage.ts";
 import type { Observations } from "../../src/eviction/pressure.ts";
 import type { Signal } from "../../src/eviction/thresholds.ts";
 import type { Cause } from "../../src/journal/entry.ts";
-import type { Ending } from "../../src/pods/ending.ts";
+import { evicted } from "../../src/eviction/evicted.ts";
+import { type Ending, resumed } from "../../src/pods/ending.ts";
 import type { WorkerState } from "../../src/pods/worker-state.ts";
 import { podRef } from "../../src/runtime/pod-ref.ts";
 import type { RemovedContainer } from "../../src/runtime/operations/removed-lately.ts";
@@ -29,8 +31,11 @@ export const usualEvictions: EvictionConfig = {
 };
 
 /** The settings of a start. */
-export function termsOf(config: Partial<EvictionConfig>, countsMemAvailable = false): EvictionTerms {
-  return { ...usualEvictions, ...config, countsMemAvailable };
+export function termsOf(
+  config: Partial<EvictionConfig>,
+  { countsMemAvailable = false, reservedMemoryBytes = 0 }: Partial<EvictionTerms> = {},
+): EvictionTerms {
+  return { ...usualEvictions, ...config, countsMemAvailable, reservedMemoryBytes };
 }
 
 const running = { sandboxes: [{ ready: true }], containers: [{ state: "running" }] } as unknown as PodStatus;
@@ -46,9 +51,11 @@ export class EvictionScene {
   readonly killed: { readonly name: string; readonly ending: Ending }[] = [];
   readonly reclaimed: string[] = [];
   sees: Observations | Error = observed({ "memory.available": 1n << 30n });
+  fileSystems: FileSystems | undefined = "one";
   knowsAll = true;
   looks = 0;
   onReclaim: () => void = () => {};
+  onKill: (name: string) => void = () => {};
   /** Usage is being read. */
   onRead: () => void = () => {};
   /** The containers that each kind of reclaim removes, and those whose layers are gone. */
@@ -76,7 +83,7 @@ export class EvictionScene {
         look: async () => {
           this.looks++;
           if (this.sees instanceof Error) throw this.sees;
-          return { observations: this.sees, fileSystems: "one" };
+          return { observations: this.sees, fileSystems: this.fileSystems };
         },
         usage: {
           readRunning: async () => this.#read(),
@@ -105,7 +112,9 @@ export class EvictionScene {
       killer: {
         kill: async (pod, ending) => {
           this.killed.push({ name: pod.metadata.name, ending });
-          this.states.set(pod.metadata.name, { kind: "terminating", ending, killAtMs: 0 });
+          const killAtMs = clock.monotonic() + Math.max(1, ending.graceSeconds) * 1000;
+          this.states.set(pod.metadata.name, { kind: "terminating", ending, killAtMs });
+          this.onKill(pod.metadata.name);
           return true;
         },
       },
@@ -150,6 +159,14 @@ export class EvictionScene {
     const { ending } = this.killed.find((each) => each.name === name) ?? {};
     assert.ok(ending);
     this.states.set(name, { kind: "terminated", ending, killAtMs: 0, released: true, recorded: true });
+  }
+
+  /** It is being stopped because an earlier run evicted it, with its own grace period. */
+  evictedBefore(name: string, graceSeconds: number): void {
+    const end = evicted("the node was low on memory", { code: "EvictionThresholdMet", message: "" }, 1, true);
+    const ending = resumed(end, { code: "PodAdded", message: "" }, graceSeconds);
+    this.killed.push({ name, ending });
+    this.states.set(name, { kind: "terminating", ending, killAtMs: this.clock.monotonic() + graceSeconds * 1000 });
   }
 
   get victims(): string[] {

@@ -1,9 +1,9 @@
+import assert from "node:assert/strict";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { EngineClient } from "../../src/cli/engine-client.ts";
 import { unixTransport } from "../../src/linux/http/unix-client.ts";
 import type { RuntimeLayout } from "../../src/private-runtime/layout.ts";
-import { parseQuantity } from "../../src/resources/quantity.ts";
 import type { PodView } from "../../src/server/local-api.ts";
 import type { Summary } from "../../src/stats/summary-types.ts";
 import { type ParsedFamily, parseExposition } from "../support/exposition.ts";
@@ -91,9 +91,9 @@ ${configuration}
 
   /** How much of an eviction signal is available, in bytes or as a count. */
   async available(signal: string): Promise<number> {
-    const { standing } = await this.#client.evictionPreview(signal);
-    const text = new RegExp(`^${signal} is (\\S+) of`, "u").exec(standing)?.[1] ?? "";
-    return Number(parseQuantity(text).value());
+    const { available } = await this.#client.evictionPreview(signal);
+    assert.ok(available !== undefined, `${signal} is unknown`);
+    return available;
   }
 
   /** The families of a path of its metrics. */

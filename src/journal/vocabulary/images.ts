@@ -26,7 +26,7 @@ export const imageTerms = {
   AskCredentialProvider: { kind: "action" },
   CredentialProviderFailed: { kind: "observation", event: warning },
   RemoveImage: { kind: "action" },
-  ImagesCollected: { kind: "note" },
+  ImagesCollected: { kind: "note", why: "upkeep" },
   FreeDiskSpaceFailed: { kind: "note", event: { type: "Warning", words: "{message}" } },
   InvalidDiskCapacity: { kind: "note", event: { type: "Warning", words: "{message}" } },
   ImageGCFailed: { kind: "note", event: { type: "Warning", words: "{message}" } },

@@ -44,7 +44,7 @@ export interface Term {
   /**
    * How `podwright why` treats it. remark, remark over: a lasting remark on a manifest or a volume, not an event.
    * shadow: about a pod that the node never ran. stop: the pod ends by it. tidied: an observation that does not change
-   * the container's state. upkeep: repeated for a pod at rest; an answer only when it fails.
+   * the container's state. upkeep: repeated for a pod or a node at rest; an answer only when it fails.
    */
   readonly why?: "remark" | "remark over" | "shadow" | "stop" | "tidied" | "upkeep";
   /** As a cause it is only an observation: the preceding action explains it. */

@@ -2,6 +2,8 @@
 export interface MountedVolume {
   /** Its path on the node. */
   readonly hostPath: string;
+  /** The name of its directory, if that is not its name in the pod: its PersistentVolume's. */
+  readonly directoryName?: string;
   /** Read-only for containers, whatever their mounts say. */
   readonly readOnly: boolean;
   /** Created for the pod, so its files may be relabelled for SELinux; not for host paths. */

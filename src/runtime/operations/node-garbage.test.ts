@@ -23,6 +23,7 @@ class Scene {
   readonly node = { rootDirectory: "/kubelet", podLogsRoot: logs, containerLogsRoot: links };
   readonly entries: JournalInput[] = [];
   readonly destroyed: string[] = [];
+  isReady = true;
   pods: PodStatus[] = [];
   cgroups: string[] = [];
   readonly known = new Set(["uid-1"]);
@@ -74,7 +75,7 @@ class Scene {
           release: async ({ uid }) => void this.destroyed.push(`nothing of ${uid}`),
         },
       ]),
-      ready: () => true,
+      ready: () => this.isReady,
       pods: () => this.pods,
       pod: (uid) => this.pods.find((status) => status.uid === uid),
       known: (uid) => this.known.has(uid),
@@ -229,6 +230,43 @@ test("an evicted pod's leftovers are removed by the next collection, but not tho
   scene.evicted.add("uid-3");
   await scene.garbage.collect(signal);
   assert.deepEqual(scene.removed, ["uid-3 c-uid-3", "uid-3 s-uid-3"]);
+});
+
+test("a user is offered what evicted pods have left, also while only that shows their end", async () => {
+  const scene = new Scene();
+  const container = testContainer({ id: containerId("c"), state: "exited", sandboxId: sandboxId("s") });
+  const sandbox = testSandbox({ id: sandboxId("s"), ready: false });
+  scene.pods = ["uid-1", "uid-3"].map((uid) => ({ ...testStatus([sandbox], [container]), uid: podUid(uid) }));
+  scene.evicted.add("uid-3");
+  assert.deepEqual(
+    scene.garbage.unused().map(({ parts }) => [...parts.containers, ...parts.sandboxes].map(({ id }) => id)),
+    [[], ["c", "s"]],
+  );
+  await scene.garbage.removeUnused({ code: "GarbageRequested", message: "" }, signal);
+  assert.deepEqual(scene.removed, ["uid-3 c", "uid-3 s"]);
+});
+
+test("before all pods are known nothing is removed: not periodically, not on request, not for space", async () => {
+  const scene = new Scene();
+  scene.isReady = false;
+  const container = testContainer({ id: containerId("c"), state: "exited" });
+  scene.pods = [{ ...testStatus([testSandbox({ ready: false })], [container]), uid: podUid("uid-3") }];
+  scene.evicted.add("uid-3");
+  scene.over.add("uid-3");
+  scene.cgroups = ["uid-2"];
+  const stop = new AbortController();
+  const running = scene.garbage.run(stop.signal);
+  const cause = { code: "EvictionThresholdMet", message: "the disk is full" } as const;
+  await scene.clock.advance(60_000);
+  assert.equal(scene.garbage.isReady, false);
+  assert.deepEqual(await scene.garbage.removeUnused(cause, signal), { containers: [], sandboxes: [], failures: [] });
+  assert.deepEqual(await scene.garbage.removeEvicted(cause, signal), []);
+  assert.deepEqual([scene.removed, scene.destroyed], [[], []]);
+  scene.isReady = true;
+  await scene.clock.advance(60_000);
+  assert.deepEqual([scene.removed[0], scene.destroyed], ["uid-3 c", ["uid-2"]]);
+  stop.abort(new Error("the test is over"));
+  await running;
 });
 
 test("a node that is short of space removes evicted pods' containers at once, whatever else shows their end", async () => {

@@ -113,16 +113,17 @@ export class NodeGarbage {
 
   /** What {@link removeUnused} would remove of each pod that is known, and why the rest stays. */
   unused(): readonly { readonly status: PodStatus; readonly parts: UnusedParts }[] {
-    const { pods, isOver, effects } = this.#deps;
+    const { pods, isEvicted, isOver, effects } = this.#deps;
     const nowMs = effects.clock.now();
     return pods().map((status) => {
-      return { status, parts: unusedParts(status, this.#config, isOver(status.uid), nowMs) };
+      const { uid } = status;
+      return { status, parts: unusedParts(status, this.#config, isOver(uid) || isEvicted(uid), nowMs) };
     });
   }
 
   /**
-   * Removes dead containers and sandboxes at once, including those of ended pods, as required by a node that runs out
-   * of space. Rejects only with the signal's reason; failures are reported.
+   * Removes dead containers and sandboxes at once, including those of ended and of evicted pods, as required by a node
+   * that runs out of space. Rejects only with the signal's reason; failures are reported.
    */
   async removeUnused(cause: Cause, signal: AbortSignal): Promise<PartsRemoved> {
     if (!this.#deps.ready()) return nothingRemoved;

@@ -159,6 +159,36 @@ describe("a node with CSI drivers", () => {
     }
   });
 
+  test("tells the Node that a volume is in use no more with the next request after its unstage", async () => {
+    const scene = new DriverScene();
+    const { clock, cluster } = scene;
+    scene.node.start();
+    await scene.pass(30_000);
+    const inUse = (): readonly string[] => cluster.storage?.inUse ?? [];
+    // At different distances from the node's regular statuses.
+    for (const offsetMs of [0, 1700, 4100, 8300]) {
+      const name = `after-${offsetMs}`;
+      cluster.want(podWithVolumes(name, "claim-1"));
+      await scene.pass(30_000 + offsetMs);
+      assert.ok(scene.runs(`uid-${name}`));
+      assert.equal(inUse().length, 1);
+      let writtenAtMs: number | undefined;
+      using _nodes = cluster.server.registry.store.onChange(({ resource }) => {
+        if (resource === "nodes" && inUse().length === 0) writtenAtMs ??= clock.nowMs;
+      });
+      const before = scene.node.entries.length;
+      cluster.delete(`uid-${name}`);
+      await scene.pass(30_000);
+      const unstaged = scene.node.entries.slice(before).find(({ kind, what }) => {
+        return kind === "outcome" && what === "UnstageVolume";
+      });
+      assert.ok(unstaged !== undefined && writtenAtMs !== undefined);
+      const laterMs = writtenAtMs - unstaged.atMs;
+      assert.ok(laterMs >= 0 && laterMs <= 200, `${laterMs} ms later`);
+    }
+    assert.deepEqual(await scene.problems(), []);
+  });
+
   test("measures operations on volumes under the names that the Go kubelet gives them", async () => {
     const scene = new DriverScene(true);
     scene.node.start();

@@ -53,6 +53,7 @@ export function drawPlan(seed: number): Step[] {
   if (hasQuotas(seed)) add(drawQuotaSteps, SimRandom.named(seed, "quotas"));
   if (isUnderPressure(seed)) add(drawFullDisk, SimRandom.named(seed, "full disk"));
   if (isUnderPressure(seed)) add(drawHiddenUsage, SimRandom.named(seed, "hidden usage"));
+  if (isUnderPressure(seed)) add(drawHardStarts, SimRandom.named(seed, "hard starts"));
   if (isRare(seed)) add(drawRareSteps, SimRandom.named(seed, "rare"));
   return steps.toSorted((a, b) => a.atMs - b.atMs);
 }
@@ -169,6 +170,28 @@ function drawHiddenUsage(random: SimRandom, firstIndex: number, untilMs: number)
   const steps = [...hidden, ...(random.chance(0.5) ? unseen : [])];
   return steps.map(([kind, atMs], index) => {
     return { index: firstIndex + index, atMs, kind, seed: Math.floor(random.uniform() * 0x1_0000_0000) };
+  });
+}
+
+/**
+ * Long after all else podwright starts while a pod is being evicted, or without knowing where images are; or a threshold
+ * is hardly met.
+ */
+function drawHardStarts(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
+  const startMs = untilMs + 600_000;
+  const choices: readonly (readonly [likely: number, kinds: readonly StepKind[], forMs: number])[] = [
+    [0.5, ["killWhileEvicting", "shortOfMemory"], 140_000],
+    [0.3, ["startWithoutLayout"], 80_000],
+    [0.3, ["hoverAboveThreshold"], 190_000],
+  ];
+  // A life ends soon after its last step.
+  const steps = choices.flatMap(([likely, kinds, forMs], index): (readonly [kind: StepKind, afterMs: number])[] => {
+    const atMs = index * 200_000;
+    return random.chance(likely) ? [...kinds.map((kind) => [kind, atMs] as const), ["giveBack", atMs + forMs]] : [];
+  });
+  return steps.map(([kind, afterMs], index) => {
+    const seed = Math.floor(random.uniform() * 0x1_0000_0000);
+    return { index: firstIndex + index, atMs: startMs + afterMs, kind, seed };
   });
 }
 

@@ -207,6 +207,45 @@ export const pressureActs = {
       node.start();
     });
   },
+  /** podwright is killed soon after it has evicted a pod, and started again. */
+  killWhileEvicting: ({ node, clock, strike }, random) => {
+    const [from, afterMs, pauseMs] = [node.entries.length, random.integer(200, 5000), random.integer(0, 2000)];
+    const endMs = clock.nowMs + 100_000;
+    const look = (): void => {
+      if (!node.entries.slice(from).some(({ what }) => what === "PodEvicted")) {
+        if (clock.nowMs < endMs) clock.schedule("a pod to be evicted", 500, look);
+        return;
+      }
+      clock.schedule("podwright to be killed", afterMs, () => {
+        strike("podwright killed");
+        node.kill();
+        clock.schedule("podwright to be started again", pauseMs, () => node.start());
+      });
+    };
+    look();
+  },
+  /** Processes get short, and then a little more than the threshold is left: less than its minimum reclaim, if it has one. */
+  hoverAboveThreshold: ({ node, clock, strike }) => {
+    const leave = (count: number): void => {
+      node.resources.useElsewhere("pids", 0);
+      node.resources.useElsewhere("pids", Math.max(0, node.resources.left("pids") - count));
+    };
+    strike("pids used up");
+    leave(900);
+    clock.schedule("some processes to end", 40_000, () => leave(1300));
+  },
+  /** podwright starts while a disk is full, and the runtime does not say where images are for a while. */
+  startWithoutLayout: ({ node, clock, strike }, random) => {
+    strike("podwright killed");
+    node.kill();
+    strike("ephemeral-storage used up");
+    node.resources.useElsewhere("ephemeral-storage", machineCapacity["ephemeral-storage"] * 0.99);
+    node.resources.tellsFileSystems = false;
+    clock.schedule("images to be found", random.integer(20_000, 50_000), () => {
+      node.resources.tellsFileSystems = true;
+    });
+    node.start();
+  },
 } satisfies Record<string, Act>;
 
 export type PressureStepKind = keyof typeof pressureActs;
@@ -232,6 +271,9 @@ export const pressureWeights: Readonly<Record<PressureStepKind, number>> = {
   addUnseenPod: 0,
   useUp: 0,
   giveBack: 0,
+  killWhileEvicting: 0,
+  startWithoutLayout: 0,
+  hoverAboveThreshold: 0,
 };
 
 export const hardPressureKinds = ["shortOfMemory", "startShort"] as const satisfies readonly PressureStepKind[];

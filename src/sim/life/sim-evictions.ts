@@ -1,4 +1,5 @@
 import { AcceptedEvictions } from "../../eviction/accepted-evictions.ts";
+import type { EvictionTerms } from "../../eviction/eviction-terms.ts";
 import { EvictionManager } from "../../eviction/manager.ts";
 import type { Pod } from "../../api/pod.ts";
 import type { PodUsageReader, VolumeUsage as VolumeUsageOfPod } from "../../eviction/pod-usage.ts";
@@ -27,6 +28,11 @@ interface SimEvictionParts {
   readonly gate: Gate;
 }
 
+/** What a simulated node's settings evict. */
+export function simTerms({ thresholds, enforcesStorageLimits }: SimEvictionConfig): EvictionTerms {
+  return { thresholds, enforcesStorageLimits, countsMemAvailable: false, reservedMemoryBytes: 0 };
+}
+
 /** The eviction manager of a simulated run. */
 export function simEvictions(
   { record, ports: { clock, files } }: Pick<Surroundings, "record" | "ports">,
@@ -37,7 +43,7 @@ export function simEvictions(
   const machine = gate.through(resources, "machine", ["used", "left"]);
   const accepted = new AcceptedEvictions(
     { files, log: silentLog, directory: `${rootDirectory}/podwright` },
-    { ...config, countsMemAvailable: false },
+    simTerms(config),
     config.asks,
   );
   const look = async (): ReturnType<SimMachineResources["look"]> => {

@@ -1,6 +1,7 @@
+import * as z from "zod";
 import { isCriticalPod } from "../../api/pod-kind.ts";
 import type { Pod } from "../../api/pod.ts";
-import { withContainerFs } from "../../eviction/file-systems.ts";
+import { isOfDisk, withContainerFs } from "../../eviction/file-systems.ts";
 import { isMet, type Observations, type Pressure } from "../../eviction/pressure.ts";
 import { resourceOf, type Signal, signals, type StarvedResource } from "../../eviction/thresholds.ts";
 import { lifeStarted } from "../../journal/entry.ts";
@@ -10,6 +11,7 @@ import type { SimEntry } from "../life/node.ts";
 import { isOverfull } from "../life/quota-steps.ts";
 import type { WorldChange } from "../world-model.ts";
 import { dataText } from "./entry-data.ts";
+import { Shortages } from "./shortages.ts";
 import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
 
 /** How long an evicted pod is waited for after its grace period before another is evicted. */
@@ -32,6 +34,28 @@ const releasing: ReadonlySet<EntryName> = new Set(["UnmountVolumes", "RemoveCgro
 /** Volumes whose content belongs to the node: others may have to wait for their driver. */
 const ownVolumes = ["configmap", "downward-api", "empty-dir", "projected", "secret"];
 
+const Checkpoint = z.object({ end: z.object({ code: z.string() }).optional() });
+
+/** Whether the disk says that the pod was evicted, which is all that the next run knows of it. */
+function isRecorded(uid: string, { node }: Scene): boolean {
+  const text = node.files.textOf(`${podsDirectory}/${uid}/podwright.json`);
+  try {
+    return text !== undefined && Checkpoint.parse(JSON.parse(text)).end?.code === "Evicted";
+  } catch {
+    return false;
+  }
+}
+
+/** An evicted pod. Simulated ms. */
+interface Victim {
+  readonly uid: string;
+  readonly atMs: number;
+  /** Until when it is waited for. */
+  readonly untilMs: number;
+  /** When the last part of it ended. */
+  endMs: number;
+}
+
 /** What an evicted pod still holds of the node. */
 function leftOf(uid: string, { world, node }: Scene): string | undefined {
   const container = [...world.containers.values()].find(
@@ -52,17 +76,15 @@ function leftOf(uid: string, { world, node }: Scene): string | undefined {
 export class Evictions implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
-  /** The last pod evicted for the node, and until when it is waited for. */
-  #last: { readonly uid: string; readonly untilMs: number } | undefined;
-  /** The last evicted pod is gone, and another instance of it is desired. */
-  #isLastBack = false;
+  /** The pods that were evicted last, for the node or for limits of their own, also by earlier runs. */
+  #victims: readonly Victim[] = [];
+  readonly #shortages = new Shortages();
   /** Simulated ms at which podwright last observed a shortage, in this run. */
   readonly #shortMs = new Map<Pressure, number>();
   #held: readonly string[] = [];
   #lifeMs = 0;
-  /** When podwright last observed the machine, and when the last part of the last evicted pod ended, simulated ms. */
+  /** When podwright last observed the machine, simulated ms. */
   #lookedMs = 0;
-  #lastEndMs = 0;
 
   constructor(scene: Scene, broken: Break) {
     this.#scene = scene;
@@ -72,22 +94,22 @@ export class Evictions implements Rule {
 
   entry(entry: SimEntry): void {
     const { kind, what, atMs, pod } = entry;
-    if (kind === "outcome" && releasing.has(what) && pod?.uid === this.#last?.uid) this.#lastEnds();
+    if (kind === "outcome" && releasing.has(what)) this.#ends(pod?.uid);
     if (what === lifeStarted) this.#begin(atMs);
     if (what === "NodePressureChanged") this.#conditions(atMs);
     if (what === "PodEvicted") this.#evicted(entry);
   }
 
   reborn(uid: string): void {
-    if (uid === this.#last?.uid) this.#isLastBack = true;
+    this.#victims = this.#victims.filter((victim) => victim.uid !== uid);
   }
 
   change({ type, podUid }: WorldChange): void {
-    if (type === "exited" && podUid === this.#last?.uid) this.#lastEnds();
+    if (type === "exited") this.#ends(podUid);
   }
 
-  #lastEnds(): void {
-    if (!this.#isLastBack) this.#lastEndMs = this.#scene.clock.nowMs;
+  #ends(uid: string | undefined): void {
+    for (const victim of this.#victims) if (victim.uid === uid) victim.endMs = this.#scene.clock.nowMs;
   }
 
   atRest(): void {
@@ -97,16 +119,17 @@ export class Evictions implements Rule {
 
   #begin(atMs: number): void {
     this.#lifeMs = atMs;
-    this.#last = undefined;
+    this.#victims = this.#victims.filter(({ uid }) => isRecorded(uid, this.#scene));
     this.#held = [];
     this.#shortMs.clear();
+    this.#shortages.clear();
   }
 
   #shown(observations: Observations): void {
     this.#lookedMs = this.#scene.clock.nowMs;
-    for (const threshold of this.#thresholds()) {
-      if (!isMet(threshold, observations, false)) continue;
-      this.#shortMs.set(pressureOf[resourceOf(threshold.signal)], this.#scene.clock.nowMs);
+    const { nowMs } = this.#scene.clock;
+    for (const { signal } of this.#shortages.note(this.#thresholds(), observations, nowMs)) {
+      this.#shortMs.set(pressureOf[resourceOf(signal)], nowMs);
     }
   }
 
@@ -135,8 +158,12 @@ export class Evictions implements Rule {
     if (pod === undefined) return this.#broken("only pods of the node are evicted", uid);
     if (isCriticalPod(pod)) this.#broken("critical pods are never evicted", uid);
     const about = signals.find((signal) => signal === dataText(entry, "signal"));
-    if (about === undefined) return void this.#forLimit(pod);
-    this.#forNode(pod, about, entry.atMs);
+    if (about === undefined) void this.#forLimit(pod);
+    else this.#forNode(pod, about, entry.atMs);
+    const graceMs = about === undefined ? 1000 : this.#graceMs(pod, about);
+    const { atMs } = entry;
+    const left = this.#victims.filter(({ untilMs }) => atMs < untilMs);
+    this.#victims = [...left, { uid, atMs, untilMs: atMs + graceMs + cleanupMs, endMs: 0 }];
   }
 
   async #forLimit(pod: Pod): Promise<void> {
@@ -155,33 +182,63 @@ export class Evictions implements Rule {
     const { uid } = pod.metadata;
     const isShort = this.#thresholds().some((each) => each.signal === about && isMet(each, node.resources.shown, true));
     if (!isShort) this.#broken("no evictions after pressure", `${uid} goes for ${about}`);
+    const isDue = this.#thresholds().some((each) => {
+      return each.signal === about && atMs - (this.#shortages.sinceMs(each) ?? atMs) >= each.graceMs;
+    });
+    if (!isDue) this.#broken("soft thresholds are met for their grace period", `${uid} goes for ${about}`);
+    this.#checkGrace(pod, about);
+    if (isOfDisk(about) && !node.resources.shown.has("imagefs.available")) {
+      this.#broken("no evictions for a disk of which not all is known", `${uid} goes for ${about}`);
+    }
     if (!node.knowsAllPods && atMs - this.#lifeMs < unknownMs) {
       this.#broken("no evictions before all pods are known", uid);
     }
-    const last = this.#last;
-    if (last !== undefined && !this.#isLastBack && atMs < last.untilMs) {
-      const left = leftOf(last.uid, this.#scene);
-      if (left !== undefined) this.#broken("one eviction at a time", `${uid} goes while ${last.uid} has ${left}`);
-    }
-    if (last !== undefined && atMs < last.untilMs && this.#lookedMs < this.#lastEndMs) {
-      this.#broken("evictions use current observations", `${uid} goes by what was seen before ${last.uid} was gone`);
-    }
-    if (last !== undefined && atMs < last.untilMs && !this.#isLastBack) this.#sufficed(uid, last.uid, about, atMs);
-    this.#last = { uid, untilMs: atMs + this.#graceMs(pod, about) + cleanupMs };
-    this.#isLastBack = false;
+    for (const victim of this.#victims) if (atMs < victim.untilMs) this.#after(victim, uid, about, atMs);
     this.#onData(uid, about, atMs);
     const before = this.#before(pod, about, atMs);
     if (before !== undefined) this.#broken("evictions follow the ranking", `${uid} goes for ${about} before ${before}`);
   }
 
+  /** What must be true of an earlier victim when another pod goes. */
+  #after(victim: Victim, uid: string, about: Signal, atMs: number): void {
+    const left = leftOf(victim.uid, this.#scene);
+    if (left !== undefined) this.#broken("one eviction at a time", `${uid} goes while ${victim.uid} has ${left}`);
+    if (this.#lookedMs < victim.endMs) {
+      this.#broken("evictions use current observations", `${uid} goes by what was seen before ${victim.uid} was gone`);
+    }
+    // What an earlier run has removed from the runtime, this one does not know.
+    if (victim.atMs >= this.#lifeMs) this.#sufficed(uid, victim.uid, about, atMs);
+  }
+
   /** A second for a hard threshold. For a soft one the pod's own time, as far as it is granted. */
-  #graceMs({ spec }: Pod, about: Signal): number {
-    const { node } = this.#scene;
-    const isHard = this.#thresholds().some(
-      (each) => each.signal === about && each.graceMs === 0 && isMet(each, node.resources.shown, true),
-    );
-    const granted = Math.min(node.evictions?.maxPodGraceSeconds ?? 0, spec.terminationGracePeriodSeconds ?? 30);
-    return isHard ? 1000 : Math.max(1, granted) * 1000;
+  #graceMs(pod: Pod, about: Signal): number {
+    return this.#isHard(about, true) ? 1000 : Math.max(1, this.#grantedSeconds(pod)) * 1000;
+  }
+
+  #isHard(about: Signal, withReclaim: boolean): boolean {
+    const { shown } = this.#scene.node.resources;
+    return this.#thresholds().some((each) => {
+      return each.signal === about && each.graceMs === 0 && isMet(each, shown, withReclaim);
+    });
+  }
+
+  #grantedSeconds({ spec }: Pod): number {
+    return Math.min(this.#scene.node.evictions?.maxPodGraceSeconds ?? 0, spec.terminationGracePeriodSeconds ?? 30);
+  }
+
+  /** Called before the pod stops. */
+  #checkGrace(pod: Pod, about: Signal): void {
+    const { clock, node } = this.#scene;
+    const isHard = this.#isHard(about, false);
+    // Whether a hard threshold was met before is not known here.
+    if (!isHard && this.#isHard(about, true)) return;
+    const wanted = isHard ? 1 : this.#grantedSeconds(pod);
+    const { uid } = pod.metadata;
+    clock.schedule("an evicted pod to begin to stop", 0, () => {
+      const state = node.pods().find(({ view }) => view.ref.uid === uid)?.view.state;
+      if (state?.kind !== "terminating" || state.ending.graceSeconds === wanted) return;
+      this.#broken("evicted pods get their grace period", `${uid} has ${state.ending.graceSeconds} s, not ${wanted} s`);
+    });
   }
 
   /** No other pod goes while the layers of the last one are still to be freed, if that suffices. */

@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { observed, podWith, thresholdOf } from "../../test/support/eviction.ts";
+import { EvictionScene } from "../../test/support/eviction-scene.ts";
+
+test("a pod that an earlier run evicted is waited for before another one goes", async () => {
+  const scene = new EvictionScene();
+  scene.add(podWith("first"), 500);
+  scene.add(podWith("second"), 400);
+  scene.evictedBefore("first", 30);
+  scene.short();
+  await scene.play(async () => {
+    await scene.clock.advance(40_000);
+    assert.deepEqual(scene.victims, ["first"]);
+    scene.gone("first");
+    await scene.clock.advance(1000);
+    assert.deepEqual(scene.victims, ["first", "second"]);
+  });
+});
+
+test("while it is not known where images are, no pod goes for a disk, nothing is removed, and conditions hold", async () => {
+  const thresholds = [thresholdOf("nodefs.available", "100Mi"), thresholdOf("memory.available", "100Mi")];
+  const scene = new EvictionScene({ thresholds });
+  scene.add(podWith("web"), 500);
+  scene.fileSystems = undefined;
+  scene.sees = observed({ "nodefs.available": 50n << 20n, "memory.available": 900n << 20n });
+  await scene.play(async () => {
+    await scene.clock.advance(30_000);
+    assert.deepEqual([scene.victims, scene.reclaimed, scene.manager.pressures], [[], [], ["DiskPressure"]]);
+    await assert.rejects(scene.manager.preview("nodefs.available"), /has not said yet where images/u);
+    assert.match((await scene.manager.preview("memory.available")).standing, /^memory\.available is 900Mi/u);
+    const told = scene.manager.health().find(({ name }) => name === "eviction for disks");
+    assert.match(told?.detail ?? "", /^no pod is evicted for a disk/u);
+    scene.fileSystems = "one";
+    await scene.clock.advance(2000);
+    assert.deepEqual(scene.victims, ["web"]);
+    assert.ok(!scene.manager.health().some(({ name }) => name === "eviction for disks"));
+  });
+});
+
+test("and pods still go for memory", async () => {
+  const thresholds = [thresholdOf("nodefs.available", "100Mi"), thresholdOf("memory.available", "100Mi")];
+  const scene = new EvictionScene({ thresholds });
+  scene.add(podWith("web"), 500);
+  scene.fileSystems = undefined;
+  scene.sees = observed({ "nodefs.available": 50n << 20n, "memory.available": 50n << 20n });
+  await scene.play(async () => {
+    await scene.clock.advance(2000);
+    assert.deepEqual([scene.victims, scene.reclaimed], [["web"], []]);
+  });
+});
+
+test("a pod that comes while only critical ones are there is considered at once", async () => {
+  const scene = new EvictionScene();
+  scene.add(podWith("critical", {}, { priority: 2_000_000_000 }), 900);
+  await scene.play(async () => {
+    scene.short();
+    await scene.clock.advance(10_000);
+    scene.add(podWith("late"), 10);
+    await scene.clock.advance(1000);
+    assert.deepEqual(scene.victims, ["late"]);
+  });
+});
+
+test("of pods above a limit of their own, nothing else is evicted in that pass, also if they are gone at once", async () => {
+  const scene = new EvictionScene();
+  const limits = { "ephemeral-storage": "1Mi" };
+  scene.add(podWith("over", {}, { containers: [{ name: "c", image: "i", resources: { limits } }] }), 1);
+  scene.usages.set("uid-over", { containers: [], volumes: [], ephemeralBytes: 2 << 20 });
+  scene.add(podWith("large"), 500);
+  scene.short();
+  scene.onKill = (name) => scene.gone(name);
+  await scene.play(async () => {
+    assert.deepEqual(scene.victims, ["over"]);
+    await scene.clock.advance(1000);
+    assert.deepEqual(scene.victims, ["over", "large"], "in the next pass");
+  });
+});

@@ -1,0 +1,54 @@
+import type { Observations } from "../../eviction/pressure.ts";
+import type { Threshold } from "../../eviction/thresholds.ts";
+import { thresholdAmount } from "../../resources/threshold-value.ts";
+
+/** More than podwright takes to get an observation, or to give it up. */
+const seenWithinMs = 25_000;
+
+interface Shortage {
+  /** Since when less than the threshold was left, and since when less than it and its minimum reclaim; simulated ms. */
+  readonly metMs: number | undefined;
+  readonly looseMs: number;
+}
+
+/** What one run of podwright was shown of the node's thresholds. */
+export class Shortages {
+  #known = new Map<string, Shortage>();
+
+  clear(): void {
+    this.#known.clear();
+  }
+
+  /**
+   * Notes an observation.
+   * @returns thresholds that are met: after they have been for their grace period, until their minimum reclaim is free
+   */
+  note(thresholds: readonly Threshold[], observations: Observations, nowMs: number): Threshold[] {
+    const before = this.#known;
+    this.#known = new Map();
+    return thresholds.filter((threshold) => {
+      const { signal, value, minReclaim, graceMs } = threshold;
+      const observation = observations.get(signal);
+      if (observation === undefined) return false;
+      const { available, capacity } = observation;
+      const reclaim = minReclaim === undefined ? 0n : thresholdAmount(minReclaim, capacity);
+      const limit = thresholdAmount(value, capacity);
+      if (available >= limit + reclaim) return false;
+      const earlier = before.get(keyOf(threshold));
+      const isDue = earlier?.metMs !== undefined && nowMs - earlier.metMs >= graceMs + seenWithinMs;
+      const isMet = available < limit || isDue;
+      const metMs = isMet ? (earlier?.metMs ?? nowMs) : undefined;
+      this.#known.set(keyOf(threshold), { metMs, looseMs: earlier?.looseMs ?? nowMs });
+      return isMet;
+    });
+  }
+
+  /** Since when less than the threshold with its minimum reclaim is left; undefined: there is enough. */
+  sinceMs(threshold: Threshold): number | undefined {
+    return this.#known.get(keyOf(threshold))?.looseMs;
+  }
+}
+
+function keyOf({ signal, graceMs }: Threshold): string {
+  return `${signal} ${graceMs}`;
+}

@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { podWith } from "../../test/support/pods.ts";
+import { podUid } from "../base/ids.ts";
+import { Semaphore } from "../base/semaphore.ts";
+import { SimClock } from "../sim/clock.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { silentLog, SimMounts } from "../sim/machine.ts";
+import { SimVolumeFiles } from "../sim/volume-files.ts";
+import { ContainerMounts } from "./container-mounts.ts";
+import { VolumePaths } from "./volume-paths.ts";
+
+test("subPaths of a claim are below its volume's name, where the Go kubelet finds them, others below their own", async () => {
+  const files = new MemoryFiles(new SimClock(0).incarnation());
+  const mounts = new SimMounts();
+  const volumeFiles = new SimVolumeFiles(files);
+  const deps = { files, volumeFiles, mounts, log: silentLog, node: { seLinux: false }, recursiveReadOnlyMounts: false };
+  for (const name of ["claimed", "plain"]) await files.makeDirectory(`/volumes/${name}/s`, 0o755);
+  const volumeMounts = ["claimed", "plain"].map((name) => ({ name, mountPath: `/${name}`, subPath: "s" }));
+  const volume = { readOnly: false, own: true };
+  const mounted = new Map([
+    ["claimed", { ...volume, hostPath: "/volumes/claimed", directoryName: "pvc-1" }],
+    ["plain", { ...volume, hostPath: "/volumes/plain" }],
+  ]);
+  const starting = { pod: podWith({}), container: { name: "c", volumeMounts }, environment: [], mounted };
+  const paths = new VolumePaths("/root", podUid("u"));
+  const found = await new ContainerMounts(deps).of(starting, paths, new Semaphore(1), new AbortController().signal);
+  assert.deepEqual(
+    found.map(({ hostPath }) => hostPath),
+    ["/root/pods/u/volume-subpaths/pvc-1/c/0", "/root/pods/u/volume-subpaths/plain/c/1"],
+  );
+});
