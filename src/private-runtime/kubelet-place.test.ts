@@ -104,6 +104,21 @@ test("a place that is a link is given back and left like any other, and the link
   }
 });
 
+test("what is mounted in the engine's directories is shown with them, also when the place is taken again", async () => {
+  const fixture = new Fixture();
+  await fixture.files.makeDirectory(own, 0o750);
+  const options = async (): Promise<unknown[]> => {
+    const all = await fixture.mounts.list();
+    return all.filter(({ target }) => target.startsWith("/var/lib/kubelet/")).map((mount) => mount.options);
+  };
+  await fixture.place.take();
+  assert.deepEqual(await options(), [["rbind"], ["rbind"]]);
+  await fixture.place.leave();
+  assert.deepEqual(await options(), []);
+  await fixture.place.take();
+  assert.deepEqual(await options(), [["rbind"], ["rbind"]]);
+});
+
 test("a kubelet whose root directory the place links to uses it", async () => {
   const fixture = new Fixture();
   await fixture.files.makeDirectory("/data/kubelet", 0o750);

@@ -160,7 +160,8 @@ export class KubeletPlace {
       for (const name of shared) {
         if (await this.#isShown(name)) continue;
         const target = await this.#realPath(name);
-        await mounts.mount({ source: `${own}/${name}`, target, fileSystem: "", options: ["bind"] });
+        // With the volumes that drivers have mounted below: their calls name these paths.
+        await mounts.mount({ source: `${own}/${name}`, target, fileSystem: "", options: ["rbind"] });
         mounted.push(target);
       }
     } catch (error) {
