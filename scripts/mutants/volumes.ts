@@ -16,8 +16,8 @@ export const volumeMutants: readonly Mutant[] = [
     name: "uncertain-stage-taken-for-none",
     lives,
     file: "src/csi/device-mounts.ts",
-    from: 'if (isFinal(error) && before === "absent") {',
-    to: 'if (before === "absent") {',
+    from: 'if (isFinal(error) && (before === "absent" || (isNew',
+    to: 'if (before === "absent" || (isFinal(error) && (isNew',
   },
   {
     name: "staged-without-record",

@@ -146,3 +146,14 @@ test("a block volume of a driver without staging also leaves nothing", async () 
   assert.deepEqual(scene.effects, ["nodePublishVolume", "nodeUnpublishVolume"]);
   assert.deepEqual(await left(), emptied);
 });
+
+for (const name of ["staging", "publish", "data"]) {
+  test(`a block volume of a PersistentVolume named ${name} is found after a restart, and unstaged`, async () => {
+    await scene.setUp(podOf("u1"), { ...spec, name });
+    scene.calls.length = 0;
+    await scene.begin();
+    assert.deepEqual([scene.unknown.paths, scene.devices.volumes.length], [[], 1]);
+    await scene.tearDown("u1");
+    assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnstageVolume"]);
+  });
+}

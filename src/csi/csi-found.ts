@@ -66,7 +66,7 @@ async function foundMount(
   const identity = await dataOf(parts, directory, uid, name);
   const target = `${directory}/mount`;
   const remove = (): Promise<Remains> => removeVolumeDirectory(parts, directory, target);
-  if (identity === undefined) return await removedOnly(parts, [directory], remove);
+  if (identity === undefined) return await removedOnly(parts, [directory], remove, target);
   return {
     driver: identity.driver,
     tearDown: (signal) => unpublish(parts, { uid, name, identity, target, remove }, signal),
@@ -85,14 +85,24 @@ async function dataOf(
   return { driver: data.driverName, handle: data.volumeHandle };
 }
 
-/** Without mounts, a volume that nobody knows holds no data. */
+/**
+ * Without mounts, a volume that nobody knows holds no data, unless files are in its target: they are nobody's to remove.
+ * @param target of a file system
+ */
 async function removedOnly(
-  { mounts }: CsiVolumeParts,
+  { mounts, files }: CsiVolumeParts,
   directories: readonly string[],
   remove: () => Promise<unknown>,
+  target?: string,
 ): Promise<ReconstructedVolume | undefined> {
   for (const directory of directories) if ((await mounts.below(directory)).length > 0) return undefined;
+  if (target !== undefined && (await holdsFiles(files, target))) return undefined;
   return { tearDown: async () => void (await remove()) };
+}
+
+async function holdsFiles(files: CsiVolumeParts["files"], target: string): Promise<boolean> {
+  const found = await files.stat(target);
+  return found !== undefined && (found.type !== "directory" || (await files.list(target)).length > 0);
 }
 
 function uidOf(podDirectory: string): string {

@@ -14,6 +14,7 @@ import { MountForm } from "./mount-form.ts";
 import type { Publication } from "./publications.ts";
 import { lifecycleProblem } from "./requests.ts";
 import type { CsiSource } from "./source.ts";
+import { holderOf } from "./take-up.ts";
 import { type Caller, type PublishPaths, VolumeCalls } from "./volume-calls.ts";
 import type { VolumeForm } from "./volume-form.ts";
 import { CsiMeter, type MeteredVolume } from "./volume-meter.ts";
@@ -191,10 +192,12 @@ export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume
     const { driver, handle, name } = this.source;
     const { stagingPath, staged, isAlwaysStaged } = this.#form;
     const stages = await this.#isStaged(caller.client, caller.signal);
-    if (!stages && !isAlwaysStaged) return;
+    const { devices } = this.#parts;
+    const holder = holderOf(this.pod.metadata.uid, name);
+    // Another version of the driver may have staged it.
+    if (!stages && !isAlwaysStaged) return devices.hold(driver, handle, holder);
     const volume = { driver, handle, name, mode: this.source.mode, stagingPath };
-    const holder = `${this.pod.metadata.uid}/${name}`;
-    await this.#parts.devices.stage(volume, staged, holder, caller.signal, async (path) => {
+    await devices.stage(volume, staged, holder, caller.signal, async (path) => {
       if (stages) await this.#calls.stage(caller, path);
     });
   }

@@ -3,7 +3,9 @@ import { test } from "node:test";
 import { CsiScene, csiSpec, root } from "../../test/support/csi-scene.ts";
 import { podWith } from "../../test/support/pods.ts";
 import type { Pod } from "../api/pod.ts";
+import { FileError } from "../ports/files.ts";
 import { simHashing } from "../sim/hashing.ts";
+import { VolumePaths } from "../volumes/volume-paths.ts";
 
 const { signal } = new AbortController();
 
@@ -69,6 +71,83 @@ test("a pod's volume is known by the same PersistentVolume in another pod", asyn
   await scene.files.write(`${staged}/vol_data.json`, "", 0o644);
   await restarted(scene, records.Filesystem);
   assert.deepEqual(await scene.unknown.identify("u1", "pv"), scene.publications.get("u2", "pv"));
+});
+
+test("a pod's volume that may be published from an unknown one is not taken for another on the same device", async () => {
+  const scene = await published();
+  const spec = { ...csiSpec({ csi: { driver: "d", volumeHandle: "other" } }), name: "pv-2" };
+  await scene.setUp(podOf("u2"), spec);
+  const record = `${plugin}/d/${simHashing.sha256("other")}/vol_data.json`;
+  await scene.files.write(record, "", 0o644);
+  await restarted(scene, `${pods}/u2/volumes/kubernetes.io~csi/pv-2/vol_data.json`);
+  assert.equal(scene.publications.get("u2", "pv-2"), undefined);
+  scene.listed = ["kubernetes.io/csi/d^other"];
+  scene.storage.volumes.set("pv-2", { metadata: { name: "pv-2" }, spec: spec.persistentVolume?.spec ?? {} });
+  await scene.unknown.lookAgain(signal);
+  scene.devices.tidy();
+  await scene.devices.ended();
+  assert.deepEqual([scene.unknown.paths, scene.effects], [[], []]);
+  await scene.tearDown("u2");
+  assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnstageVolume"]);
+  assert.equal(scene.calls.at(-1)?.request["volumeId"], "other");
+});
+
+test("what is staged with a damaged record is unstaged after a pod whose stage of it failed definitely", async () => {
+  const scene = await published();
+  await scene.mounts.unmount(`${pods}/u1/volumes/kubernetes.io~csi/pv/mount`);
+  await scene.files.removeTree(`${pods}/u1`, { isUnmounted: true });
+  await restarted(scene, `${staged}/vol_data.json`);
+  scene.fail("nodeStageVolume", "InvalidArgument");
+  await assert.rejects(scene.setUp(podOf("u2"), csiSpec()), /InvalidArgument/);
+  await scene.tearDown("u2");
+  assert.deepEqual(scene.effects, ["nodeStageVolume", "nodeUnstageVolume"]);
+  assert.deepEqual([await scene.mounts.list(), await filesOf(scene), ...scene.inUse], [[], []]);
+});
+
+test("a record on a damaged part of the disk keeps nothing from starting, and its volume is known otherwise", async () => {
+  const scene = await published();
+  const read = scene.files.read.bind(scene.files);
+  const broken = new Set([`${staged}/vol_data.json`, records.Filesystem]);
+  scene.files.read = async (path, maxBytes) => {
+    if (broken.has(path)) throw new FileError("EIO", path, "EIO");
+    return await read(path, maxBytes);
+  };
+  scene.calls.length = 0;
+  await scene.begin();
+  assert.deepEqual(scene.unknown.paths, [staged, `${pods}/u1/volumes/kubernetes.io~csi/pv`]);
+  scene.listed = ["kubernetes.io/csi/d^h"];
+  await scene.unknown.lookAgain(signal);
+  assert.deepEqual(scene.unknown.paths, []);
+  scene.devices.tidy();
+  await scene.tearDown("u1");
+  assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnstageVolume"]);
+});
+
+test("what cannot be removed of an unknown volume, or is a file of somebody, stays, and nothing else does", async () => {
+  const scene = await published();
+  const other = `${plugin}/d/other`;
+  await scene.files.makeDirectory(other, 0o750);
+  await scene.files.write(`${other}/globalmount`, "data", 0o644);
+  await scene.files.makeDirectory(`${plugin}/d/third/vol_data.json/in it`, 0o750);
+  await scene.begin();
+  assert.equal(new TextDecoder().decode(await scene.files.read(`${other}/globalmount`, 100)), "data");
+  await scene.tearDown("u1");
+  assert.equal(scene.effects.at(-1), "nodeUnstageVolume");
+});
+
+test("files in the target of an unknown volume that is not mounted are nobody's: they stay, and are named", async () => {
+  const scene = await published();
+  const directory = `${pods}/u1/volumes/kubernetes.io~csi/pv`;
+  for (const { target } of await scene.mounts.list()) await scene.mounts.unmount(target);
+  await scene.files.write(`${directory}/mount/file`, "data", 0o644);
+  await scene.files.write(`${staged}/vol_data.json`, "", 0o644);
+  await restarted(scene, `${directory}/vol_data.json`);
+  const paths = new VolumePaths(root, "u1" as never);
+  const found = { paths, name: "pv", mode: "Filesystem", mounts: [] } as const;
+  assert.equal(await scene.plugin.reconstruct(found), undefined);
+  await scene.files.remove(`${directory}/mount/file`);
+  await scene.tearDown("u1");
+  assert.deepEqual(await filesOf(scene), []);
 });
 
 test("a staged volume with a damaged record is known by its pods, or by what the Node lists", async () => {

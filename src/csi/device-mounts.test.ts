@@ -17,6 +17,8 @@ class Scene {
   readonly inUse = new Set<string>();
   isOnDisk = false;
   isMounted = false;
+  /** Called when the volume is no longer in use. */
+  onRelease: () => void = () => {};
   /** What the next calls to unstage end with. */
   readonly unstaging: RpcError[] = [];
   readonly drivers = new DriverStore({
@@ -32,7 +34,10 @@ class Scene {
     names: { toldToDrivers: (path) => path },
     inUse: () => ({
       use: (name) => void this.inUse.add(name),
-      release: (name) => void this.inUse.delete(name),
+      release: (name) => {
+        this.inUse.delete(name);
+        this.onRelease();
+      },
     }),
   });
   readonly files: StagedFiles = {
@@ -107,6 +112,38 @@ test("a stage that failed definitely needs no unstage", async () => {
   await scene.devices.ended();
   assert.deepEqual(scene.calls, ["stage"]);
   assert.equal(scene.inUse.size, 0);
+});
+
+test("what is mounted after a stage that failed definitely is unstaged, and in use until then", async () => {
+  const scene = new Scene();
+  await scene.register();
+  scene.isMounted = true;
+  await assert.rejects(scene.stage("u1/pv", failure("Internal")), /by command/);
+  assert.equal(scene.devices.volumes[0]?.state, "uncertain");
+  scene.unstaging.push(new RpcError("Internal", "by command", { isStatus: true }));
+  scene.devices.releasePod("u1");
+  await scene.clock.advance(400);
+  assert.deepEqual([scene.calls, scene.inUse.size], [["stage", "unstage"], 1]);
+  scene.isMounted = false;
+  await scene.clock.advance(500);
+  await scene.devices.ended();
+  assert.deepEqual([scene.calls, scene.inUse.size], [["stage", "unstage", "unstage"], 0]);
+});
+
+test("a volume that is wanted again at the moment of its release stays known", async () => {
+  const scene = new Scene();
+  await scene.register();
+  await scene.stage("u1/pv");
+  let again: Promise<void> | undefined;
+  scene.onRelease = () => {
+    again ??= scene.stage("u2/pv");
+  };
+  scene.release("u1/pv");
+  await scene.devices.ended();
+  await again;
+  await scene.devices.ended();
+  assert.deepEqual(scene.calls, ["stage", "unstage", "stage"]);
+  assert.deepEqual([scene.devices.volumes[0]?.pods, scene.inUse.size], [1, 1]);
 });
 
 test("a stage with an unknown outcome is unstaged, even if a later one fails definitely", async () => {

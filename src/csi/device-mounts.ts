@@ -168,8 +168,11 @@ export class DeviceMounts {
     const record = { volume, files, stagesHere: volume.stagingPath === stagingPath };
     // The driver's error is reported, whatever happens to the directories.
     const discard = async (): Promise<void> => {
-      staging.records.delete(volume.stagingPath);
-      await files.remove(volume).catch(() => {});
+      const remains = await files.remove(volume).catch(() => undefined);
+      const isMounted = remains === "mounts";
+      // What is still mounted there was staged after all, as by an earlier run whose data file is lost.
+      if (before === "absent") staging.state = isMounted ? "uncertain" : "absent";
+      if (!isMounted) staging.records.delete(volume.stagingPath);
     };
     const isNew = !staging.records.has(volume.stagingPath);
     staging.records.set(volume.stagingPath, record);
@@ -186,12 +189,7 @@ export class DeviceMounts {
       await call(stagingPath);
       staging.state = "staged";
     } catch (error) {
-      if (isFinal(error) && before === "absent") {
-        await discard();
-        staging.state = "absent";
-      } else if (isFinal(error) && isNew && !record.stagesHere) {
-        await discard();
-      }
+      if (isFinal(error) && (before === "absent" || (isNew && !record.stagesHere))) await discard();
       throw error;
     }
   }
@@ -264,10 +262,9 @@ export class DeviceMounts {
       })
       .finally(() => {
         staging.unstaging = undefined;
-        // It was staged and unstaged during the last call.
-        if (this.#stagings.has(uniqueVolumeName(staging.volume.driver, staging.volume.handle))) {
-          this.#unstageIfUnheld(staging);
-        }
+        // It was staged and unstaged during the last call. One that took its place is another's.
+        const { driver, handle } = staging.volume;
+        if (this.#stagings.get(uniqueVolumeName(driver, handle)) === staging) this.#unstageIfUnheld(staging);
       });
   }
 

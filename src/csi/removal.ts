@@ -22,7 +22,8 @@ export async function removeVolumeDirectory(
   target: string,
 ): Promise<Remains> {
   if ((await mounts.below(directory)).length > 0) return "mounts";
-  // Its content belongs to the driver, or to a pod.
+  // Content belongs to the driver, or to a pod; so does a file, of which the kubelet creates none here.
+  if ((await files.stat(target))?.type === "file") return "content";
   if (!(await removeEmpty(files, target))) return "content";
   await files.remove(`${directory}/${dataFileName}`);
   await removeEmpty(files, directory);

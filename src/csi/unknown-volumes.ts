@@ -58,9 +58,11 @@ export class UnknownVolumes {
    * @param signal undefined: PersistentVolumes are not read yet
    */
   async look(found: readonly UnknownVolume[], signal: AbortSignal | undefined): Promise<void> {
-    const left: UnknownVolume[] = [];
-    for (const volume of found) if (!(await this.#isSettled(volume, signal))) left.push(volume);
     const before = this.paths;
+    const left: UnknownVolume[] = [];
+    // While they are looked at, what is staged may be what another one is published from.
+    this.#unknown = found;
+    for (const volume of found) if (!(await this.#isSettled(volume, signal))) left.push(volume);
     this.#unknown = left;
     for (const path of this.paths) if (!before.includes(path)) this.#tell(path);
   }
@@ -84,7 +86,7 @@ export class UnknownVolumes {
     if (volume.kind === "staged" && (await this.#takeUpStaged(volume))) return true;
     if (!(await this.#isMounted(volume))) {
       // It is nobody's: only empty directories and the damaged file are left.
-      if (volume.kind === "staged") await new StagedMountFiles(this.#deps, volume.directory).remove();
+      if (volume.kind === "staged") await this.#removeLeft(volume.directory);
       return true;
     }
     if (volume.kind === "staged") return false;
@@ -99,6 +101,15 @@ export class UnknownVolumes {
     if (known === undefined) return false;
     takeUpPublished(this.#deps, uid, name, known);
     return true;
+  }
+
+  /** Where the file system is damaged it may be impossible, which must not keep the node from starting. */
+  async #removeLeft(directory: string): Promise<void> {
+    try {
+      await new StagedMountFiles(this.#deps, directory).remove();
+    } catch (error) {
+      this.#deps.log.warn("cannot remove what is left of a volume", { path: directory, error: errorMessage(error) });
+    }
   }
 
   async #isMounted(volume: UnknownVolume): Promise<boolean> {
@@ -132,21 +143,33 @@ export class UnknownVolumes {
 
   /** A pod has a part of what is staged, or all of it. */
   async #byMount(uid: string, name: string): Promise<VolumeIdentity | undefined> {
-    const { mounts, devices } = this.#deps;
+    const { mounts } = this.#deps;
     const target = `${this.#pathOf({ kind: "published", uid, name })}/mount`;
     const mount = await mountedAt(mounts, target);
     if (mount === undefined) return undefined;
-    let best: { readonly identity: VolumeIdentity; readonly root: string } | undefined;
+    let best: { readonly identity: VolumeIdentity | undefined; readonly root: string } | undefined;
     let isUnique = true;
-    for (const { driver, handle, mode, stagingPath } of devices.volumes) {
-      const staged = mode === "Filesystem" ? await mountedAt(mounts, stagingPath) : undefined;
+    for (const { identity, stagingPath } of this.#stagedFileSystems()) {
+      const staged = await mountedAt(mounts, stagingPath);
       if (staged === undefined || !isPart(mount, staged)) continue;
       const root = staged.root ?? "/";
       if (best !== undefined && root.length < best.root.length) continue;
       isUnique = best === undefined || root.length > best.root.length;
-      best = { identity: { driver, handle }, root };
+      best = { identity, root };
     }
     return isUnique ? best?.identity : undefined;
+  }
+
+  /** Those that are unknown, too: a pod that has a part of one has no other. */
+  #stagedFileSystems(): { readonly identity: VolumeIdentity | undefined; readonly stagingPath: string }[] {
+    const known = this.#deps.devices.volumes
+      .filter(({ mode }) => mode === "Filesystem")
+      .map(({ driver, handle, stagingPath }) => ({ identity: { driver, handle }, stagingPath }));
+    const paths = new Set(known.map(({ stagingPath }) => stagingPath));
+    const unknown = this.#unknown.flatMap((volume) =>
+      volume.kind === "staged" ? [{ identity: undefined, stagingPath: `${volume.directory}/globalmount` }] : [],
+    );
+    return [...known, ...unknown.filter(({ stagingPath }) => !paths.has(stagingPath))];
   }
 
   /** Directories of volumes with claims are named after their PersistentVolumes. */

@@ -15,6 +15,8 @@ export interface VolumeData {
 export const dataFileName = "vol_data.json";
 /** Upstream's files have a few hundred bytes. */
 const maxBytes = 64 * 1024;
+/** It is not there, is no such file, or the disk or its file system is damaged. */
+const noFile: ReadonlySet<string> = new Set("ENOENT ENOTDIR EFBIG EINVAL EISDIR EIO EUCLEAN EBADMSG".split(" "));
 
 /** Equal to upstream's, byte for byte. */
 export function volumeDataText(data: VolumeData): string {
@@ -64,15 +66,13 @@ export async function saveVolumeData(
   await files.writeAtomic(`${directory}/${dataFileName}`, volumeDataText(data), 0o644);
 }
 
-/** @returns undefined if the file is missing or invalid */
+/** @returns undefined if the file is missing, invalid or cannot be read any more */
 export async function loadVolumeData(files: Pick<Files, "read">, directory: string): Promise<VolumeData | undefined> {
   try {
     const bytes = await files.read(`${directory}/${dataFileName}`, maxBytes);
     return parseVolumeData(new TextDecoder().decode(bytes));
   } catch (error) {
-    if (error instanceof FileError && ["ENOENT", "ENOTDIR", "EFBIG", "EINVAL", "EISDIR"].includes(error.code)) {
-      return undefined;
-    }
+    if (error instanceof FileError && noFile.has(error.code)) return undefined;
     throw error;
   }
 }

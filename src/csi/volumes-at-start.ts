@@ -4,7 +4,7 @@ import { takeUpBlock, takeUpPublished, type TakeUpParts, takeUpStaged } from "./
 import type { UnknownVolume } from "./unknown-volumes.ts";
 import { loadVolumeData, type VolumeData } from "./volume-data.ts";
 
-/** Subdirectories other than those of block volumes. */
+/** Subdirectories other than those of block volumes; a PersistentVolume may have such a name, and is then in it as well. */
 const notVolumes: ReadonlySet<string> = new Set(["staging", "publish"]);
 
 /**
@@ -64,7 +64,8 @@ async function removeUnfinished(
   directory: string,
 ): Promise<void> {
   const entries = await files.list(directory);
-  if (entries.some(({ name }) => name !== "globalmount") || (await mounts.below(directory)).length > 0) return;
+  const isOthers = entries.some(({ name, type }) => name !== "globalmount" || type !== "directory");
+  if (isOthers || (await mounts.below(directory)).length > 0) return;
   if (await removeEmpty(files, `${directory}/globalmount`)) await removeEmpty(files, directory);
 }
 
@@ -74,10 +75,9 @@ async function takeUpBlocks(parts: TakeUpParts): Promise<readonly UnknownVolume[
   const unknown: UnknownVolume[] = [];
   const stagings = new Set((await files.list(names.blockStagings)).map(({ name }) => name));
   for (const { name } of await directoriesOf(files, `${names.plugin}/volumeDevices`)) {
-    if (notVolumes.has(name)) continue;
-    const data = await loadVolumeData(files, names.blockData(name));
-    if (data === undefined) unknown.push({ kind: "block", name });
-    else known.push({ name, data, isStagedHere: stagings.has(name) });
+    const data = await blockDataOf(parts, name);
+    if (data === undefined && !notVolumes.has(name)) unknown.push({ kind: "block", name });
+    else if (data !== undefined) known.push({ name, data, isStagedHere: stagings.has(name) });
   }
   // Of several PersistentVolumes of one volume, those are staged whose directories are there. A driver may have removed
   // the directory of a single one, and unstaged it or not.
@@ -89,6 +89,13 @@ async function takeUpBlocks(parts: TakeUpParts): Promise<readonly UnknownVolume[
     await takeUpBlock(parts, name, identityOf(data), !isElsewhere);
   }
   return unknown;
+}
+
+async function blockDataOf({ files, names, mounts }: TakeUpParts, name: string): Promise<VolumeData | undefined> {
+  const directory = names.blockData(name);
+  // It may be a PersistentVolume's named `data`, and a driver may have mounted something there.
+  if (notVolumes.has(name) && (await mounts.below(directory)).length > 0) return undefined;
+  return await loadVolumeData(files, directory);
 }
 
 async function takeUpPod(parts: TakeUpParts, uid: string): Promise<readonly UnknownVolume[]> {

@@ -88,6 +88,47 @@ test("the engine's pods and plugins appear where drivers expect a kubelet's, and
   assert.equal(fixture.released, 1);
 });
 
+test("a place that is a link is given back and left like any other, and the link stays", async () => {
+  for (const ending of ["give", "leave"] as const) {
+    const fixture = new Fixture();
+    await fixture.files.makeDirectory(own, 0o750);
+    await fixture.files.makeDirectory("/data/kubelet", 0o750);
+    await fixture.files.makeDirectory("/var/lib", 0o755);
+    await fixture.files.symlink("/data/kubelet", "/var/lib/kubelet");
+    await fixture.place.take();
+    const parts = ["pods", "plugins"].map((name) => `${own}/${name} at /data/kubelet/${name}`);
+    assert.deepEqual(await fixture.shown(), [`${own} at ${own}`, ...parts]);
+    await fixture.place[ending]();
+    assert.deepEqual(await fixture.shown(), ending === "give" ? [] : [`${own} at ${own}`]);
+    assert.equal((await fixture.files.stat("/var/lib/kubelet"))?.type, "symlink");
+  }
+});
+
+test("what is mounted in the engine's directories is shown with them, also when the place is taken again", async () => {
+  const fixture = new Fixture();
+  await fixture.files.makeDirectory(own, 0o750);
+  const options = async (): Promise<unknown[]> => {
+    const all = await fixture.mounts.list();
+    return all.filter(({ target }) => target.startsWith("/var/lib/kubelet/")).map((mount) => mount.options);
+  };
+  await fixture.place.take();
+  assert.deepEqual(await options(), [["rbind"], ["rbind"]]);
+  await fixture.place.leave();
+  assert.deepEqual(await options(), []);
+  await fixture.place.take();
+  assert.deepEqual(await options(), [["rbind"], ["rbind"]]);
+});
+
+test("a kubelet whose root directory the place links to uses it", async () => {
+  const fixture = new Fixture();
+  await fixture.files.makeDirectory("/data/kubelet", 0o750);
+  await fixture.files.makeDirectory("/var/lib", 0o755);
+  await fixture.files.symlink("/data/kubelet", "/var/lib/kubelet");
+  fixture.running.push(kubelet(7, "--root-dir=/data/kubelet"));
+  assert.match(await fixture.refusal(), /belongs to another node agent \(pid 7: \/usr\/bin\/kubelet/u);
+  assert.deepEqual(await fixture.shown(), []);
+});
+
 test("while a kubelet or another engine uses the place, nothing is mounted and the user is named", async () => {
   const fixture = new Fixture();
   fixture.running.push(kubelet(7, "--root-dir=/var/lib/kubelet/"));

@@ -81,12 +81,12 @@ export class KubeletPlace {
     using _turn = await this.#turn.acquire();
     if (this.#lock === undefined && !this.#isLeft) return;
     const { files, mounts } = this.#deps;
-    if (this.#lock !== undefined) for (const name of shared) await mounts.unmount(`${kubeletPlace}/${name}`);
+    if (this.#lock !== undefined) for (const name of shared) await mounts.unmount(await this.#realPath(name));
     await mounts.unmount(await files.realPath(this.#own));
     this.#isLeft = false;
     if (this.#lock === undefined) return;
-    for (const name of [...shared, "plugins_registry"]) await files.remove(`${kubeletPlace}/${name}`).catch(() => {});
-    await files.remove(kubeletPlace).catch(() => {});
+    for (const name of [...shared, "plugins_registry"]) await this.#removeDirectory(`${kubeletPlace}/${name}`);
+    await this.#removeDirectory(kubeletPlace);
     this.#lock[Symbol.dispose]();
     this.#lock = undefined;
   }
@@ -100,7 +100,7 @@ export class KubeletPlace {
     if (this.#lock === undefined) return;
     const { mounts, processes } = this.#deps;
     for (const name of shared) {
-      const target = `${kubeletPlace}/${name}`;
+      const target = await this.#realPath(name);
       if (!(await isMountPoint(mounts, target))) continue;
       // Otherwise the volumes below would be unmounted in the root directory and in the containers as well.
       const words = ["--make-rprivate", target];
@@ -117,18 +117,19 @@ export class KubeletPlace {
   async kubelet(): Promise<ProcessInfo | undefined> {
     const { files, processes } = this.#deps;
     for (const { process } of await runtimeUsers(files, await processes.list())) {
-      if (process.pid === processes.ownPid || rootOf(process) !== kubeletPlace) continue;
-      if (await this.#isSamePlace(process.pid)) return process;
+      if (process.pid !== processes.ownPid && (await this.#isAtPlace(process))) return process;
     }
     return undefined;
   }
 
   /** A kubelet in a container has its own place. If that cannot be determined, equal paths count as the same. */
-  async #isSamePlace(pid: number): Promise<boolean> {
+  async #isAtPlace(process: ProcessInfo): Promise<boolean> {
     const { files } = this.#deps;
-    const theirs = await files.stat(`/proc/${pid}/root${kubeletPlace}`).catch(() => undefined);
+    const root = rootOf(process);
+    if (!(await isPlace(files, root))) return false;
+    const theirs = await files.stat(`/proc/${process.pid}/root${root}`).catch(() => undefined);
     if (theirs === undefined) return true;
-    const own = await files.stat(kubeletPlace);
+    const own = await files.stat(root);
     return own?.inode === theirs.inode && own.device === theirs.device;
   }
 
@@ -158,14 +159,27 @@ export class KubeletPlace {
       if (!(await share(own))) throw unshared(this.#own);
       for (const name of shared) {
         if (await this.#isShown(name)) continue;
-        const target = `${kubeletPlace}/${name}`;
-        await mounts.mount({ source: `${own}/${name}`, target, fileSystem: "", options: ["bind"] });
+        const target = await this.#realPath(name);
+        // With the volumes that drivers have mounted below: their calls name these paths.
+        await mounts.mount({ source: `${own}/${name}`, target, fileSystem: "", options: ["rbind"] });
         mounted.push(target);
       }
     } catch (error) {
       for (const target of mounted.toReversed()) await mounts.unmount(target).catch(() => {});
       throw error;
     }
+  }
+
+  /** As in the mount table: an administrator may have made a link of the place, or in it. */
+  async #realPath(name: string): Promise<string> {
+    const path = `${kubeletPlace}/${name}`;
+    return await this.#deps.files.realPath(path).catch(() => path);
+  }
+
+  /** If it is empty. A link is an administrator's. */
+  async #removeDirectory(path: string): Promise<void> {
+    const { files } = this.#deps;
+    if ((await files.stat(path))?.type === "directory") await files.remove(path).catch(() => {});
   }
 
   /** An engine that was killed leaves its mounts. */
@@ -205,9 +219,13 @@ export async function holdKubeletPlace(
   deps: Pick<KubeletPlaceDependencies, "files" | "locks" | "processes">,
   rootDirectory: string,
 ): Promise<Disposable | undefined> {
-  const real = async (path: string): Promise<string> => await deps.files.realPath(path).catch(() => path);
-  if ((await real(rootDirectory)) !== (await real(kubeletPlace))) return undefined;
-  return await lockPlace(deps, ofKubelet);
+  return (await isPlace(deps.files, rootDirectory)) ? await lockPlace(deps, ofKubelet) : undefined;
+}
+
+/** Whether a root directory is the place: either may be a link. */
+async function isPlace(files: Pick<Files, "realPath">, rootDirectory: string): Promise<boolean> {
+  const real = async (path: string): Promise<string> => await files.realPath(path).catch(() => path);
+  return (await real(rootDirectory)) === (await real(kubeletPlace));
 }
 
 async function lockPlace(
