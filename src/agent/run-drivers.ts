@@ -3,7 +3,8 @@ import { isDriver } from "../claims/local-csi.ts";
 import { CsiRoom } from "../csi/csi-room.ts";
 import { DriversLast } from "../csi/drivers-last.ts";
 import { LocalDrivers } from "../csi/local-drivers.ts";
-import { orAborted } from "../base/abort.ts";
+import { throughOwnDirectory } from "../csi/own-sockets.ts";
+import type { ToldPlace } from "../csi/volume-parts.ts";
 import { pluginClient } from "../grpc/plugin-client.ts";
 import { Collection } from "../objects/collection.ts";
 import type { PodRef, Recorder } from "../journal/entry.ts";
@@ -14,6 +15,7 @@ import type { NodeMetrics } from "../metrics/node-metrics.ts";
 import { PluginRegistry } from "../plugins/plugin-registry.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
+import { runWhileTaken } from "../private-runtime/guarded-registry.ts";
 import { KubeletPlace, kubeletPlace } from "../private-runtime/kubelet-place.ts";
 import { KubeletPlaceGuard } from "../private-runtime/kubelet-place-guard.ts";
 
@@ -53,38 +55,45 @@ export class RunDrivers {
     const plugins = pluginClient(ports.clock);
     const called = metrics.csi.called.bind(metrics.csi);
     const csiLog = log.child({ component: "csi" });
+    const { place } = this;
+    const { clock, files, volumeFiles } = ports;
+    const guard = new KubeletPlaceGuard({ clock, files, journal, log: csiLog, place });
     const csi = new CsiRoom(
       {
         ports,
         journal,
         log: csiLog,
-        plugins,
+        plugins: throughOwnDirectory(plugins, kubeletPlace, config.rootDirectory),
         called,
         observer: metrics.runtime,
         client: undefined,
         driverObjects: new Collection(),
         watch: this.objects.watch,
+        place: toldPlace(place, guard),
       },
       { ...config, toldDirectory: kubeletPlace, asksVolumeHealth: false, checksMounts: true },
     );
-    const { clock, files, volumeFiles } = ports;
     const registryLog = log.child({ component: "plugins" });
     const onSockets = metrics.csi.plugins.bind(metrics.csi);
     const registry = new PluginRegistry(
       { clock, files, volumeFiles, journal, plugins, log: registryLog, handlers: [csi.handler], onSockets },
       `${kubeletPlace}/plugins_registry`,
     );
-    const { place } = this;
-    const { taken } = place;
-    const run = async (signal: AbortSignal): Promise<void> => {
-      await orAborted(taken, signal);
-      if (!signal.aborted) await registry.run(signal);
-    };
     const last = new DriversLast({ clock, journal, serves: isDriver, use: () => csi.use });
     this.#last = last;
-    const guard = new KubeletPlaceGuard({ clock, files, journal, log: csiLog, place });
-    return [csi, last, { run }, guardRoom(guard)];
+    return [csi, last, { run: (signal) => runWhileTaken(registry, place, guard, signal) }, guardRoom(guard)];
   }
+}
+
+function toldPlace(place: KubeletPlace, guard: KubeletPlaceGuard): ToldPlace {
+  return {
+    get problem() {
+      return guard.problem;
+    },
+    get taken() {
+      return place.taken;
+    },
+  };
 }
 
 function guardRoom(guard: KubeletPlaceGuard): Room {

@@ -127,10 +127,16 @@ async function unpublish(parts: CsiVolumeParts, volume: Unpublishing, signal: Ab
       } catch (error) {
         signal.throwIfAborted();
         log.warn("cannot unpublish a volume", { uid, volume: name, driver, error: errorMessage(error) });
-        return { error, until: parts.drivers.has(driver) ? undefined : parts.drivers.registered(driver) };
+        return { error, until: mayHelp(parts, driver) };
       }
     },
   );
+}
+
+/** What may let a retry succeed; undefined: nothing known. */
+function mayHelp({ drivers, place }: CsiVolumeParts, driver: string): Promise<void> | undefined {
+  if (!drivers.has(driver)) return drivers.registered(driver);
+  return place?.problem === undefined ? undefined : place.taken;
 }
 
 async function unpublishNow(parts: CsiVolumeParts, volume: Unpublishing, signal: AbortSignal): Promise<void> {

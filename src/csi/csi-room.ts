@@ -42,6 +42,7 @@ import { Publications } from "./publications.ts";
 import { withSeenMounts } from "./seen-mounts.ts";
 import { UnknownVolumes } from "./unknown-volumes.ts";
 import { takeUpVolumes } from "./volumes-at-start.ts";
+import type { ToldPlace } from "./volume-parts.ts";
 
 export interface CsiPorts {
   readonly clock: Clock;
@@ -67,6 +68,8 @@ export interface CsiRoomDependencies {
   readonly driverObjects: Collection<CsiDriver>;
   /** Without a cluster: the source of CSIDriver objects; undefined: there are none. */
   readonly watch?: Watcher;
+  /** Where drivers find the root directory, if that is not always so. */
+  readonly place?: ToldPlace;
 }
 
 export interface CsiRoomConfig {
@@ -182,6 +185,7 @@ export class CsiRoom {
       log,
       calls,
       names: this.#names,
+      ...(deps.place && { place: deps.place }),
       devices: this.#devices,
       publications: this.#publications,
       unknown: this.#unknown,
@@ -190,7 +194,7 @@ export class CsiRoom {
       republishMs: syncFrequencyMs / 2,
       asksHealth,
     });
-    this.volumePlugins = [checksMounts ? withSeenMounts(plugin, ports.mounts) : plugin];
+    this.volumePlugins = [checksMounts ? withSeenMounts(plugin, ports.mounts, deps.place) : plugin];
   }
 
   connect(services: CsiServices): void {

@@ -1,8 +1,10 @@
 import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
+import { causeOf } from "../base/errors.ts";
 import { type ActionInput, perform } from "../journal/perform.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { AttachedVolume, VolumeUpkeep } from "../volumes/volume-plugin.ts";
+import { AwaitedError } from "../volumes/awaited-error.ts";
 import { measuredMount, pluginLabel } from "../volumes/volume-operations.ts";
 import { csiDirectoryName } from "./names.ts";
 import { untilDone } from "./patience.ts";
@@ -41,7 +43,7 @@ export class PublicationUpkeep implements VolumeUpkeep {
   }
 
   async run(signal: AbortSignal, waitForAttachment: () => Promise<AttachedVolume | undefined>): Promise<void> {
-    const { clock, journal, drivers } = this.#parts;
+    const { clock, journal } = this.#parts;
     const volume = this.#volume;
     const { namespace, name: podName } = volume.pod.metadata;
     const { name, driver } = volume.source;
@@ -60,7 +62,7 @@ export class PublicationUpkeep implements VolumeUpkeep {
         return undefined;
       } catch (error) {
         signal.throwIfAborted();
-        return { error, until: drivers.has(driver) ? undefined : drivers.registered(driver) };
+        return { error, until: causeOf(error, AwaitedError)?.until };
       }
     });
   }

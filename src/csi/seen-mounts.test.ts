@@ -35,6 +35,9 @@ test("a published volume that is not visible here fails, and the message names t
   await assert.rejects(volume.setUp(never), /nothing is mounted at .*\/mount: its container .* Bidirectional/u);
   assert.equal(published, true);
   assert.equal(await volume.isSetUp(), false);
+  const place = { problem: "another node agent has started" };
+  const left = withSeenMounts(driver, mounts, place).prepare(pod, spec, new VolumePaths("/root", podUid("u")));
+  await assert.rejects(left.setUp(never), /nothing is mounted at .*\/mount: another node agent has started$/u);
   propagates = true;
   await volume.setUp(never);
   assert.equal(await volume.isSetUp(), true);

@@ -4,17 +4,22 @@ import { VolumeError } from "../runtime/volume-error.ts";
 import type { VolumePaths } from "../volumes/volume-paths.ts";
 import type { PreparedVolume, VolumePlugin } from "../volumes/volume-plugin.ts";
 import type { VolumeSpec } from "../volumes/volume-spec.ts";
+import type { ToldPlace } from "./volume-parts.ts";
 
 /**
  * Wraps the plugin: a volume only counts as set up when its mount is visible here. If a driver's mount does not
  * propagate from its container, the pod would get an empty directory whose content is lost with it.
  */
-export function withSeenMounts(plugin: VolumePlugin, mounts: Pick<Mounts, "below">): VolumePlugin {
+export function withSeenMounts(
+  plugin: VolumePlugin,
+  mounts: Pick<Mounts, "below">,
+  place?: Pick<ToldPlace, "problem">,
+): VolumePlugin {
   const { name, followsObjects } = plugin;
   const prepare = (pod: Pod, spec: VolumeSpec, paths: VolumePaths): PreparedVolume => {
     const volume = plugin.prepare(pod, spec, paths);
     // A block volume's device is checked when it is bind-mounted.
-    return spec.mode === "Block" ? volume : seen(volume, mounts);
+    return spec.mode === "Block" ? volume : seen(volume, mounts, place);
   };
   return {
     ...{ name, followsObjects, prepare },
@@ -25,7 +30,11 @@ export function withSeenMounts(plugin: VolumePlugin, mounts: Pick<Mounts, "below
   };
 }
 
-function seen(volume: PreparedVolume, mounts: Pick<Mounts, "below">): PreparedVolume {
+function seen(
+  volume: PreparedVolume,
+  mounts: Pick<Mounts, "below">,
+  place: Pick<ToldPlace, "problem"> | undefined,
+): PreparedVolume {
   const { name, type, hostPath, readOnly, own, upkeeps, meter } = volume;
   const isSeen = (): Promise<boolean> => isMountPoint(mounts, hostPath);
   return {
@@ -36,7 +45,9 @@ function seen(volume: PreparedVolume, mounts: Pick<Mounts, "below">): PreparedVo
       if (await isSeen()) return;
       volume.lost?.();
       const remedy = "its container has to mount the kubelet's pods directory with mountPropagation Bidirectional";
-      throw new VolumeError(`the driver has published the volume, but nothing is mounted at ${hostPath}: ${remedy}`);
+      // It may have been left to another kubelet during the call.
+      const why = place?.problem ?? remedy;
+      throw new VolumeError(`the driver has published the volume, but nothing is mounted at ${hostPath}: ${why}`);
     },
   };
 }

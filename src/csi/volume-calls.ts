@@ -44,11 +44,18 @@ export class VolumeCalls {
 
   /**
    * @param operation upstream's name of the caller: `mounter.SetUpAt`
-   * @throws VolumeError while the driver is not registered
+   * @throws VolumeError while the driver is not registered, or would mount in another kubelet's directories
    */
   async caller(operation: string, attached: AttachedVolume | undefined, signal: AbortSignal): Promise<Caller> {
-    const { drivers, objects } = this.#parts;
+    const { drivers, objects, place } = this.#parts;
     const { driver: name } = this.#source;
+    const owned = place?.problem;
+    if (place !== undefined && owned !== undefined) {
+      throw new AwaitedError(
+        `CSI volumes wait for podwright to be the kubelet of the drivers again: ${owned}`,
+        place.taken,
+      );
+    }
     try {
       const client = drivers.get(name);
       return { client, driver: await objects.get(name, signal), attached, signal };

@@ -15,6 +15,14 @@ import type { CsiNames } from "./names.ts";
 import type { Publications } from "./publications.ts";
 import type { UnknownVolumes } from "./unknown-volumes.ts";
 
+/** Where drivers find the root directory, if that is not always so. */
+export interface ToldPlace {
+  /** Why they do not at present; undefined: they do. */
+  readonly problem: string | undefined;
+  /** Resolves once they do again. */
+  readonly taken: Promise<void>;
+}
+
 /** The dependencies of CSI volumes. */
 export interface CsiVolumeParts {
   readonly clock: Clock;
@@ -29,6 +37,8 @@ export interface CsiVolumeParts {
   readonly objects: CsiDriverObjects;
   readonly calls: CallObjects;
   readonly names: CsiNames;
+  /** Undefined: it is their own. */
+  readonly place?: ToldPlace;
   readonly devices: DeviceMounts;
   readonly publications: Publications;
   readonly unknown: Pick<UnknownVolumes, "identify">;

@@ -23,8 +23,8 @@ class Scene implements AsyncDisposable {
   /** The handler's error of registrations. */
   failure: string | undefined;
   readonly registry: PluginRegistry;
-  readonly #stop = new AbortController();
-  readonly #run: Promise<void>;
+  #stop = new AbortController();
+  #run: Promise<void>;
 
   constructor() {
     const handler: PluginHandler = {
@@ -55,6 +55,16 @@ class Scene implements AsyncDisposable {
   driver(options: Partial<CsiDriverOptions> = {}): CsiDriver {
     const name = options.name ?? "d.example.org";
     return new CsiDriver({ root: this.root, directory: join(this.root, name), ...options, name });
+  }
+
+  async pause(): Promise<void> {
+    this.#stop.abort(new Error("the place is another's"));
+    await this.#run;
+  }
+
+  goOn(): void {
+    this.#stop = new AbortController();
+    this.#run = this.registry.run(this.#stop.signal);
   }
 
   async sees(...seen: string[]): Promise<void> {
@@ -170,4 +180,32 @@ test("a plugin that hangs does not delay others", async () => {
   await using driver = scene.driver();
   await driver.register();
   await scene.sees("register d.example.org 1.0.0");
+});
+
+test("nobody registers between two runs, and what has registered since a time is dropped until the next", async () => {
+  await using scene = new Scene();
+  await using first = scene.driver({ name: "a.example.org" });
+  await first.register();
+  await scene.sees("register a.example.org 1.0.0");
+  await until("its registration", async () => scene.registry.sockets.some(({ isRegistered }) => isRegistered));
+  const sinceMs = systemClock.monotonic() + 1e-6;
+  await using second = scene.driver({ name: "b.example.org" });
+  await second.register();
+  await until("both", async () => scene.registry.sockets.filter(({ isRegistered }) => isRegistered).length === 2);
+  await scene.pause();
+  scene.registry.drop(sinceMs, "it may be another kubelet's");
+  await scene.sees("register a.example.org 1.0.0", "register b.example.org 1.0.0", "deregister b.example.org");
+  assert.match(scene.entries.at(-1) ?? "", /b\.example\.org \(CSIPlugin\) deregistered: it may be another kubelet's/u);
+  assert.deepEqual(scene.registry.sockets, [{ path: first.registrationSocket, isRegistered: true }]);
+  await using third = scene.driver({ name: "c.example.org" });
+  await third.register();
+  await first.unregister();
+  assert.equal(scene.seen.length, 3);
+  scene.goOn();
+  await until("the others", async () => scene.registry.sockets.filter(({ isRegistered }) => isRegistered).length === 2);
+  assert.deepEqual(scene.seen.slice(3).toSorted(), [
+    "deregister a.example.org",
+    "register b.example.org 1.0.0",
+    "register c.example.org 1.0.0",
+  ]);
 });

@@ -32,6 +32,8 @@ interface Registration {
   readonly abort: AbortController;
   /** The registered plugin. */
   plugin?: { readonly info: PluginInfo; readonly handler: PluginHandler };
+  /** Since when. */
+  registeredAtMs?: number;
   /** In progress. */
   work?: Promise<void> | undefined;
   retryAtMs: number;
@@ -72,7 +74,7 @@ export class PluginRegistry {
     });
   }
 
-  /** Watches the directory until the signal aborts. Rejects only for a defect. */
+  /** Watches the directory until the signal aborts, also repeatedly. Rejects only for a defect. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log, files } = this.#deps;
     try {
@@ -91,6 +93,19 @@ export class PluginRegistry {
     this.#watches[Symbol.dispose]();
     for (const { abort } of this.#registrations.values()) abort.abort(signal.reason);
     await Promise.all([...this.#registrations.values()].flatMap(({ work = [] }) => work));
+    // The next run begins with those that are not registered, and compares the sockets of the others.
+    for (const [path, { plugin }] of this.#registrations) if (plugin === undefined) this.#registrations.delete(path);
+  }
+
+  /**
+   * Between two runs: deregisters the plugins that were registered since then. The next run registers them again.
+   * @param why in the journal
+   */
+  drop(sinceMs: number, why: string): void {
+    for (const registration of this.#registrations.values()) {
+      if ((registration.registeredAtMs ?? 0) >= sinceMs) this.#end(registration, why);
+    }
+    this.#deps.onSockets(this.sockets);
   }
 
   async #look(signal: AbortSignal): Promise<void> {
@@ -139,6 +154,7 @@ export class PluginRegistry {
       const plugin = await introduce({ clock, plugins, handlers }, socket.path, abort.signal, (taken) => {
         registration.plugin = taken;
       });
+      registration.registeredAtMs = clock.monotonic();
       const { type, name, endpoint } = plugin.info;
       const message = `plugin ${name} (${type}) registered at ${socket.path}`;
       journal.record({ kind: "note", what: "PluginRegistered", message, data: { type, name, endpoint } });
@@ -164,16 +180,16 @@ export class PluginRegistry {
     log.warn("cannot register a plugin", { socket: path, error: problem, retryMs: this.#backOff.get(path) });
   }
 
-  #end(registration: Registration): void {
+  #end(registration: Registration, why = `socket ${registration.socket.path} was removed or replaced`): void {
     const { journal, log } = this.#deps;
     const { socket, abort, plugin, work } = registration;
     this.#registrations.delete(socket.path);
-    abort.abort(new Error(`the socket ${socket.path} was removed or replaced`));
+    abort.abort(new Error(why));
     if (plugin === undefined) return;
     const { type, name } = plugin.info;
     // A registration in progress deregisters it itself.
     if (work === undefined) plugin.handler.deregister(plugin.info);
-    const message = `plugin ${name} (${type}) deregistered: socket ${socket.path} was removed or replaced`;
+    const message = `plugin ${name} (${type}) deregistered: ${why}`;
     journal.record({ kind: "note", what: "PluginGone", message, data: { type, name } });
     log.info("plugin deregistered", { type, name, socket: socket.path });
   }

@@ -11,8 +11,11 @@ class FakePlace {
   kubeletThere: ProcessInfo | undefined;
   /** Why the place cannot be taken. */
   obstacle: string | undefined;
+  /** Why it cannot be left. */
+  sticks: string | undefined;
   left = 0;
   isTaken = true;
+  isHeld = true;
   looks = 0;
   readonly first = Promise.withResolvers<void>();
   readonly taken = this.first.promise;
@@ -20,11 +23,14 @@ class FakePlace {
   async take(): Promise<boolean> {
     if (this.obstacle !== undefined) throw new Error(this.obstacle);
     this.isTaken = true;
+    this.isHeld = true;
     return true;
   }
 
   async leave(): Promise<void> {
     this.isTaken = false;
+    if (this.sticks !== undefined) throw new Error(this.sticks);
+    this.isHeld = false;
     this.left++;
   }
 
@@ -47,9 +53,11 @@ class Fixture {
     place: this.place,
   });
 
-  async begin(): Promise<AbortController> {
+  async begin(place = "/var/lib/kubelet"): Promise<AbortController> {
     const stop = new AbortController();
-    await this.files.makeDirectory("/var/lib/kubelet/device-plugins", 0o755);
+    await this.files.makeDirectory(`${place}/device-plugins`, 0o755);
+    await this.files.makeDirectory("/var/lib", 0o755);
+    if (place !== "/var/lib/kubelet") await this.files.symlink(place, "/var/lib/kubelet");
     void this.guard.run(stop.signal);
     await this.clock.advance(60_000);
     assert.equal(this.place.looks, 0, "nobody looks before the place is needed");
@@ -101,6 +109,49 @@ test("one that creates nothing is noticed within half a minute, and the place is
     "KubeletPlaceTaken: CSI drivers find the directories of pods and plugins below /var/lib/kubelet again",
   ]);
   assert.equal(fixture.place.left, 1);
+  stop.abort();
+});
+
+test("what a kubelet creates is noticed also if the place is a link", async () => {
+  const fixture = new Fixture();
+  const stop = await fixture.begin("/data/kubelet");
+  fixture.place.kubeletThere = kubelet;
+  await fixture.files.write("/data/kubelet/pki", "", 0o600);
+  await fixture.clock.advance(500);
+  assert.equal(fixture.place.left, 1);
+  stop.abort();
+});
+
+test("a place that cannot be left is a problem until it can be, or the kubelet has ended", async () => {
+  for (const ending of ["left", "taken"]) {
+    const fixture = new Fixture();
+    const stop = await fixture.begin();
+    fixture.place.kubeletThere = kubelet;
+    fixture.place.sticks = "no memory";
+    await fixture.clock.advance(31_000);
+    assert.equal(fixture.guard.problem, `${started}, and podwright's directories are still there: no memory`);
+    assert.deepEqual(fixture.notes, []);
+    if (ending === "left") fixture.place.sticks = undefined;
+    else fixture.place.kubeletThere = undefined;
+    await fixture.clock.advance(31_000);
+    const isLeft = ending === "left";
+    assert.equal(fixture.guard.problem, isLeft ? `${started}: CSI drivers cannot start here` : undefined);
+    assert.deepEqual([fixture.place.left, fixture.place.isTaken], isLeft ? [1, false] : [0, true]);
+    stop.abort();
+  }
+});
+
+test("a kubelet may have been there since the last look that saw none", async () => {
+  const fixture = new Fixture();
+  const stop = await fixture.begin();
+  const before = fixture.guard.freeAtMs;
+  await fixture.clock.advance(31_000);
+  assert.ok(fixture.guard.freeAtMs >= before + 30_000);
+  fixture.place.kubeletThere = kubelet;
+  fixture.place.obstacle = "/var/lib/kubelet belongs to another node agent";
+  const last = fixture.guard.freeAtMs;
+  await fixture.clock.advance(120_000);
+  assert.equal(fixture.guard.freeAtMs, last);
   stop.abort();
 });
 

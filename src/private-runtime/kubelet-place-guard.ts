@@ -5,14 +5,15 @@ import type { Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
+import type { ProcessInfo } from "../ports/processes.ts";
 import { type KubeletPlace, kubeletPlace, whoIs } from "./kubelet-place.ts";
 
 export interface KubeletPlaceGuardDependencies {
   readonly clock: Clock;
-  readonly files: Pick<Files, "stat" | "watch">;
+  readonly files: Pick<Files, "stat" | "realPath" | "watch">;
   readonly journal: Recorder;
   readonly log: Logger;
-  readonly place: Pick<KubeletPlace, "taken" | "isTaken" | "take" | "leave" | "kubelet">;
+  readonly place: Pick<KubeletPlace, "taken" | "isTaken" | "isHeld" | "take" | "leave" | "kubelet">;
 }
 
 /** A kubelet that starts creates files and sockets in these. */
@@ -30,6 +31,7 @@ const message = "CSI drivers find the directories of pods and plugins below /var
 export class KubeletPlaceGuard {
   readonly #deps: KubeletPlaceGuardDependencies;
   #problem: string | undefined;
+  #freeAtMs = 0;
 
   constructor(deps: KubeletPlaceGuardDependencies) {
     this.#deps = deps;
@@ -38,6 +40,11 @@ export class KubeletPlaceGuard {
   /** Why the engine does not have the place although its drivers need it; undefined: it has, or none needs it. */
   get problem(): string | undefined {
     return this.#deps.place.isTaken ? undefined : this.#problem;
+  }
+
+  /** Since when a kubelet may have used the place unnoticed: the last time that there was none. */
+  get freeAtMs(): number {
+    return this.#freeAtMs;
   }
 
   /** Runs until the signal aborts. Never rejects. */
@@ -57,8 +64,10 @@ export class KubeletPlaceGuard {
     const { files } = this.#deps;
     const watches = new DisposableStack();
     for (const directory of watched) {
-      if ((await files.stat(directory).catch(() => undefined))?.type !== "directory") continue;
-      watches.use(files.watch(directory, onChange, () => {}));
+      // An administrator may have made a link of it.
+      const real = await files.realPath(directory).catch(() => directory);
+      if ((await files.stat(real).catch(() => undefined))?.type !== "directory") continue;
+      watches.use(files.watch(real, onChange, () => {}));
     }
     return watches;
   }
@@ -66,28 +75,44 @@ export class KubeletPlaceGuard {
   async #look(): Promise<void> {
     const { log, place } = this.#deps;
     try {
-      if (place.isTaken) await this.#leaveToKubelet();
-      else await this.#takeAgain();
+      const kubelet = place.isHeld ? await this.#kubelet() : undefined;
+      if (kubelet !== undefined) await this.#leaveTo(kubelet);
+      else if (!place.isTaken) await this.#takeAgain();
     } catch (error) {
       log.warn("cannot look after the kubelet's usual place", { error: errorMessage(error) });
     }
   }
 
-  async #leaveToKubelet(): Promise<void> {
-    const { journal, log, place } = this.#deps;
+  async #kubelet(): Promise<ProcessInfo | undefined> {
+    const { clock, place } = this.#deps;
+    const nowMs = clock.monotonic();
     const kubelet = await place.kubelet();
-    if (kubelet === undefined) return;
+    if (kubelet === undefined) this.#freeAtMs = nowMs;
+    return kubelet;
+  }
+
+  async #leaveTo(kubelet: ProcessInfo): Promise<void> {
+    const { journal, log, place } = this.#deps;
     const { pid, arguments: words } = kubelet;
-    this.#problem = `another node agent has started at ${kubeletPlace}${whoIs(kubelet)}: CSI drivers cannot start here`;
-    await place.leave();
+    const started = `another node agent has started at ${kubeletPlace}${whoIs(kubelet)}`;
+    this.#problem = `${started}: CSI drivers cannot start here`;
+    try {
+      await place.leave();
+    } catch (error) {
+      this.#problem = `${started}, and podwright's directories are still there: ${errorMessage(error)}`;
+      throw error;
+    }
     journal.record({ kind: "note", what: "KubeletPlaceLeft", message: this.#problem });
     log.warn("a kubelet has started at its usual place; leaving it to that one", { pid, command: words.join(" ") });
   }
 
   async #takeAgain(): Promise<void> {
-    const { journal, place } = this.#deps;
+    const { clock, journal, place } = this.#deps;
+    const nowMs = clock.monotonic();
     try {
-      if (await place.take()) journal.record({ kind: "note", what: "KubeletPlaceTaken", message });
+      const isNew = await place.take();
+      this.#freeAtMs = nowMs;
+      if (isNew) journal.record({ kind: "note", what: "KubeletPlaceTaken", message });
     } catch (error) {
       this.#problem = errorMessage(error);
     }

@@ -17,6 +17,8 @@ class Fixture {
   isHeld = false;
   released = 0;
   canShare = true;
+  /** Of programs. */
+  exitCode = 0;
   readonly running: ProcessInfo[] = [];
   readonly commands: string[] = [];
   readonly locks = {
@@ -30,7 +32,7 @@ class Fixture {
     list: async () => this.running,
     run: async (program, words) => {
       this.commands.push([program, ...words].join(" "));
-      return { exitCode: 0, signal: undefined, stdout: "", stderr: "" };
+      return { exitCode: this.exitCode, signal: undefined, stdout: "", stderr: "" };
     },
     isAlive: () => true,
     kill: () => true,
@@ -159,6 +161,69 @@ test("a place that can only be mounted partly is released completely, and can be
   fixture.mounts.mount = mount;
   assert.equal(await fixture.place.take(), true);
   assert.equal((await fixture.shown()).length, 3);
+});
+
+test("what was shown of a place that can only be mounted partly is hidden without its volumes, or named", async () => {
+  for (const exitCode of [0, 32]) {
+    const fixture = new Fixture();
+    await fixture.files.makeDirectory(own, 0o750);
+    fixture.exitCode = exitCode;
+    const { mounts } = fixture;
+    const [mount, unmount] = [mounts.mount.bind(mounts), mounts.unmount.bind(mounts)];
+    mounts.mount = async (point) => {
+      if (point.target.endsWith("/plugins")) throw new Error("no memory");
+      await mount(point);
+    };
+    mounts.unmount = async (target: string, options?: { readonly lazy?: boolean }) => {
+      if (target.endsWith("/pods") && options?.lazy !== true) throw new Error("EBUSY");
+      await unmount(target);
+    };
+    const refusal = await fixture.place.take().catch((error: unknown) => error);
+    assert.ok(refusal instanceof Error);
+    assert.deepEqual(fixture.commands, ["mount --make-rprivate /var/lib/kubelet/pods"]);
+    const isShown = (await fixture.shown()).includes(`${own}/pods at /var/lib/kubelet/pods`);
+    assert.equal(isShown, exitCode !== 0);
+    assert.match(refusal.message, isShown ? /no memory; \/var\/lib\/kubelet\/pods remains mounted/u : /^no memory$/u);
+  }
+});
+
+test("a place that cannot be left is not taken, and can be left or taken again", async () => {
+  for (const next of ["leave", "take"] as const) {
+    const fixture = new Fixture();
+    await fixture.files.makeDirectory(own, 0o750);
+    await fixture.place.take();
+    const { left, taken: before } = fixture.place;
+    fixture.exitCode = 32;
+    await assert.rejects(fixture.place.leave(), /cannot make .*pods a private mount/u);
+    assert.deepEqual([fixture.place.isTaken, fixture.place.isHeld, left.aborted], [false, true, true]);
+    assert.notEqual(fixture.place.taken, before);
+    assert.equal(fixture.released, 0);
+    fixture.running.push(kubelet(7));
+    assert.match(await fixture.refusal(), /pid 7/u);
+    assert.equal(fixture.released, 0, "it still has mounts there");
+    fixture.running.pop();
+    fixture.exitCode = 0;
+    await fixture.place[next]();
+    assert.deepEqual([fixture.place.isTaken, fixture.place.isHeld], next === "take" ? [true, true] : [false, false]);
+    assert.equal(fixture.place.left.aborted, next === "leave");
+    await fixture.place.give();
+    assert.deepEqual(await fixture.shown(), []);
+  }
+});
+
+test("MicroK8s is at the place if that is a link to its directory", async () => {
+  for (const root of ["/var/snap/microk8s/common/var/lib/kubelet", "/elsewhere"]) {
+    const fixture = new Fixture();
+    await fixture.files.makeDirectory(root, 0o750);
+    await fixture.files.makeDirectory("/var/lib", 0o755);
+    await fixture.files.symlink(root, "/var/lib/kubelet");
+    fixture.running.push({
+      pid: 7,
+      name: "kubelite",
+      arguments: ["/snap/microk8s/1/kubelite", "--start-control-plane"],
+    });
+    assert.equal((await fixture.place.kubelet())?.pid, root === "/elsewhere" ? undefined : 7);
+  }
 });
 
 test("a kubelet in a container of this machine has its own place", async () => {

@@ -1,4 +1,4 @@
-import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { Semaphore } from "../base/semaphore.ts";
 import type { Files } from "../ports/files.ts";
 import type { Locks } from "../ports/locks.ts";
@@ -34,9 +34,10 @@ export class KubeletPlace {
   readonly #deps: KubeletPlaceDependencies;
   readonly #own: string;
   readonly #turn = new Semaphore(1);
-  readonly #taken = Promise.withResolvers<void>();
+  #taken = Promise.withResolvers<void>();
+  #left = new AbortController();
   #lock: Disposable | undefined;
-  /** It was left to a kubelet. */
+  /** It was left to a kubelet, or is being left. */
   #isLeft = false;
 
   /** @param own the engine's root directory, whose `pods` and `plugins` are shown there */
@@ -45,12 +46,22 @@ export class KubeletPlace {
     this.#own = own;
   }
 
-  /** Resolves once it is taken for the first time. */
+  /** Resolves once it is taken, immediately if it is. */
   get taken(): Promise<void> {
     return this.#taken.promise;
   }
 
+  /** Aborts when the place that is taken now is no longer. */
+  get left(): AbortSignal {
+    return this.#left.signal;
+  }
+
   get isTaken(): boolean {
+    return this.#lock !== undefined && !this.#isLeft;
+  }
+
+  /** Something of the engine may be there: also after a {@link leave} that failed. */
+  get isHeld(): boolean {
     return this.#lock !== undefined;
   }
 
@@ -60,18 +71,21 @@ export class KubeletPlace {
    */
   async take(): Promise<boolean> {
     using _turn = await this.#turn.acquire();
-    if (this.#lock !== undefined) return false;
-    const lock = await lockPlace(this.#deps, ofEngine);
+    if (this.isTaken) return false;
+    const lock = this.#lock ?? (await lockPlace(this.#deps, ofEngine));
     try {
       const kubelet = await this.kubelet();
       if (kubelet !== undefined) throw inTheWay(kubelet, ofEngine);
+      // What a failed leave() has left there may be private mounts.
+      if (this.#lock !== undefined) await this.#hideAll();
       await this.#show();
     } catch (error) {
-      lock[Symbol.dispose]();
+      if (lock !== this.#lock) lock[Symbol.dispose]();
       throw error;
     }
     this.#lock = lock;
     this.#isLeft = false;
+    this.#left = new AbortController();
     this.#taken.resolve();
     return true;
   }
@@ -83,49 +97,70 @@ export class KubeletPlace {
     const { files, mounts } = this.#deps;
     if (this.#lock !== undefined) for (const name of shared) await mounts.unmount(await this.#realPath(name));
     await mounts.unmount(await files.realPath(this.#own));
+    const lock = this.#lock;
+    if (lock !== undefined && !this.#isLeft) await this.#removeDirectories();
     this.#isLeft = false;
-    if (this.#lock === undefined) return;
+    if (lock === undefined) return;
+    this.#lock = undefined;
+    this.#untake("the place was given back");
+    lock[Symbol.dispose]();
+  }
+
+  async #removeDirectories(): Promise<void> {
     for (const name of [...shared, "plugins_registry"]) await this.#removeDirectory(`${kubeletPlace}/${name}`);
     await this.#removeDirectory(kubeletPlace);
-    this.#lock[Symbol.dispose]();
-    this.#lock = undefined;
   }
 
   /**
    * Leaves the place to a kubelet: it gets its own directories back. What drivers have mounted there remains where it is
-   * seen otherwise, in the engine's root directory and in the drivers' containers.
+   * seen otherwise, in the engine's root directory and in the drivers' containers. If it fails, nothing else is done at the
+   * place all the same, and it can be repeated.
    */
   async leave(): Promise<void> {
     using _turn = await this.#turn.acquire();
     if (this.#lock === undefined) return;
-    const { mounts, processes } = this.#deps;
-    for (const name of shared) {
-      const target = await this.#realPath(name);
-      if (!(await isMountPoint(mounts, target))) continue;
-      // Otherwise the volumes below would be unmounted in the root directory and in the containers as well.
-      const words = ["--make-rprivate", target];
-      const { exitCode, stderr } = await processes.run("mount", words, { timeoutMs: programLimitMs });
-      if (exitCode !== 0) throw new Error(`cannot make ${target} a private mount: ${stderr.trim()}`);
-      await mounts.unmount(target, { lazy: true });
+    if (!this.#isLeft) {
+      this.#isLeft = true;
+      this.#untake("the place is left to a kubelet");
     }
+    await this.#hideAll();
     this.#lock[Symbol.dispose]();
     this.#lock = undefined;
-    this.#isLeft = true;
+  }
+
+  #untake(why: string): void {
+    this.#taken = Promise.withResolvers();
+    this.#left.abort(new Error(why));
+  }
+
+  async #hideAll(): Promise<void> {
+    for (const name of shared) await this.#hide(await this.#realPath(name));
+  }
+
+  /** Unmounts one of the engine's directories there, with the volumes below it, which stay mounted elsewhere. */
+  async #hide(target: string): Promise<void> {
+    const { mounts, processes } = this.#deps;
+    if (!(await isMountPoint(mounts, target))) return;
+    // Otherwise the volumes below would be unmounted in the root directory and in the containers as well.
+    const words = ["--make-rprivate", target];
+    const { exitCode, stderr } = await processes.run("mount", words, { timeoutMs: programLimitMs });
+    if (exitCode !== 0) throw new Error(`cannot make ${target} a private mount: ${stderr.trim()}`);
+    await mounts.unmount(target, { lazy: true });
   }
 
   /** A live kubelet whose place it is. A Go kubelet does not know the lock. */
   async kubelet(): Promise<ProcessInfo | undefined> {
     const { files, processes } = this.#deps;
-    for (const { process } of await runtimeUsers(files, await processes.list())) {
-      if (process.pid !== processes.ownPid && (await this.#isAtPlace(process))) return process;
+    for (const { process, usualRoot } of await runtimeUsers(files, await processes.list())) {
+      if (process.pid !== processes.ownPid && (await this.#isAtPlace(process, usualRoot))) return process;
     }
     return undefined;
   }
 
   /** A kubelet in a container has its own place. If that cannot be determined, equal paths count as the same. */
-  async #isAtPlace(process: ProcessInfo): Promise<boolean> {
+  async #isAtPlace(process: ProcessInfo, usualRoot: string | undefined): Promise<boolean> {
     const { files } = this.#deps;
-    const root = rootOf(process);
+    const root = rootOf(process) ?? usualRoot ?? kubeletPlace;
     if (!(await isPlace(files, root))) return false;
     const theirs = await files.stat(`/proc/${process.pid}/root${root}`).catch(() => undefined);
     if (theirs === undefined) return true;
@@ -154,7 +189,8 @@ export class KubeletPlace {
   /** All or nothing. */
   async #mountAll(own: string): Promise<void> {
     const { mounts, share } = this.#deps;
-    const mounted: string[] = (await isMountPoint(mounts, own)) ? [] : [own];
+    const isShared = await isMountPoint(mounts, own);
+    const shown: string[] = [];
     try {
       if (!(await share(own))) throw unshared(this.#own);
       for (const name of shared) {
@@ -162,11 +198,23 @@ export class KubeletPlace {
         const target = await this.#realPath(name);
         // With the volumes that drivers have mounted below: their calls name these paths.
         await mounts.mount({ source: `${own}/${name}`, target, fileSystem: "", options: ["rbind"] });
-        mounted.push(target);
+        shown.push(target);
       }
     } catch (error) {
-      for (const target of mounted.toReversed()) await mounts.unmount(target).catch(() => {});
+      await this.#hideAgain(shown, error);
+      if (!isShared) await mounts.unmount(own).catch(() => {});
       throw error;
+    }
+  }
+
+  /** @throws PodwrightError if one remains, which nothing guards from then on */
+  async #hideAgain(shown: readonly string[], error: unknown): Promise<void> {
+    for (const target of shown.toReversed()) {
+      await this.#hide(target).catch((failure: unknown) => {
+        const message = `${errorMessage(error)}; ${target} remains mounted: ${errorMessage(failure)}`;
+        const remedy = `'mount --make-rprivate ${target}' and 'umount --lazy ${target}'`;
+        throw new PodwrightError(ExitCode.environment, message, { remedy, cause: error });
+      });
     }
   }
 
@@ -192,12 +240,12 @@ export class KubeletPlace {
   }
 }
 
-/** The root directory of a node agent. */
-function rootOf({ arguments: words }: ProcessInfo): string {
+/** The root directory in the flags of a node agent. */
+function rootOf({ arguments: words }: ProcessInfo): string | undefined {
   const flag = "--root-dir";
   const at = words.indexOf(flag);
   const value = at < 0 ? words.find((word) => word.startsWith(`${flag}=`))?.slice(flag.length + 1) : words[at + 1];
-  return value?.replace(/\/+$/u, "") || kubeletPlace;
+  return value?.replace(/\/+$/u, "") || undefined;
 }
 
 function unshared(own: string): PodwrightError {

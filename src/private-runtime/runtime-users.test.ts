@@ -56,6 +56,10 @@ test("distributions with an embedded kubelet are recognized, with their own runt
   assert.equal(await endpointOf("k0s worker --cri-socket=remote:unix:///f.sock"), "unix:///f.sock");
   assert.equal(await endpointOf("k0s controller --single"), "unix:///run/k0s/containerd.sock");
   assert.equal(await endpointOf("microshift run"), "unix:///run/crio/crio.sock");
+  assert.equal(
+    await endpointOf("/snap/microk8s/1/kubelite --kubelet-args-file=/var/snap/microk8s/1/args/kubelet"),
+    "unix:///var/snap/microk8s/common/run/containerd.sock",
+  );
 });
 
 test("another podwright uses the runtime given to it; its private one does not matter", async () => {

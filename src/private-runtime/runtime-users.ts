@@ -7,6 +7,8 @@ export interface RuntimeUser {
   readonly process: ProcessInfo;
   /** CRI endpoint as it was given, e.g. `unix:///run/containerd/containerd.sock`. */
   readonly endpoint: string;
+  /** The root directory without a flag, if it is not the Go kubelet's. */
+  readonly usualRoot?: string;
 }
 
 /** A kind of node agent: how to recognise it, and its default runtime. */
@@ -14,6 +16,7 @@ interface NodeAgent {
   readonly isIt: (program: string, firstArgument: string | undefined) => boolean;
   readonly endpointFlags: readonly string[];
   readonly defaultEndpoint: string;
+  readonly usualRoot?: string;
 }
 
 const CONTAINERD = "unix:///run/containerd/containerd.sock";
@@ -41,6 +44,13 @@ const nodeAgents: readonly NodeAgent[] = [
     defaultEndpoint: "unix:///run/k0s/containerd.sock",
   },
   {
+    // MicroK8s; its kubelet's flags are in a file, with these values. Usually /var/lib/kubelet is a link to its root directory.
+    isIt: (program) => program === "kubelite",
+    endpointFlags: [],
+    defaultEndpoint: "unix:///var/snap/microk8s/common/run/containerd.sock",
+    usualRoot: "/var/snap/microk8s/common/var/lib/kubelet",
+  },
+  {
     isIt: (program, first) => program === "microshift" && first === "run",
     endpointFlags: [],
     defaultEndpoint: "unix:///run/crio/crio.sock",
@@ -54,19 +64,22 @@ const nodeAgents: readonly NodeAgent[] = [
 export async function runtimeUsers(files: Files, processes: readonly ProcessInfo[]): Promise<RuntimeUser[]> {
   const users: RuntimeUser[] = [];
   for (const process of processes) {
-    const endpoint = (await nodeAgentEndpoint(files, process)) ?? (await podwrightEndpoint(files, process));
-    if (endpoint !== undefined) users.push({ process, endpoint });
+    const agent = nodeAgentOf(process);
+    const endpoint = await (agent ? agentEndpoint(files, process, agent) : podwrightEndpoint(files, process));
+    if (endpoint === undefined) continue;
+    users.push({ process, endpoint, ...(agent?.usualRoot !== undefined && { usualRoot: agent.usualRoot }) });
   }
   return users;
 }
 
-async function nodeAgentEndpoint(files: Files, process: ProcessInfo): Promise<string | undefined> {
-  const [command, ...rest] = process.arguments;
+function nodeAgentOf({ arguments: [command, ...rest] }: ProcessInfo): NodeAgent | undefined {
   if (command === undefined) return undefined;
   // Some rewrite their title to one argument, `/usr/local/bin/k3s server`.
   const [program, ...words] = [...command.split(" "), ...rest];
-  const agent = nodeAgents.find(({ isIt }) => isIt(baseName(program ?? ""), words[0]));
-  if (agent === undefined) return undefined;
+  return nodeAgents.find(({ isIt }) => isIt(baseName(program ?? ""), words[0]));
+}
+
+async function agentEndpoint(files: Files, process: ProcessInfo, agent: NodeAgent): Promise<string> {
   const fromFlag = agent.endpointFlags.map((flag) => flagValue(process.arguments, flag)).find(Boolean);
   // k0s writes `remote:unix:///path`.
   if (fromFlag !== undefined) return fromFlag.replace(/^remote:/, "");

@@ -179,7 +179,8 @@ test("a kubelet that starts while run has its place gets it, and one of podwrigh
     const shown = (): boolean => mounts().includes(` ${place}/pods `);
     assert.ok(shown());
 
-    const settings = { failCgroupV1: false, failSwapOn: false, healthzPort: 0, port: await freePort() };
+    const access = { authorization: { mode: "AlwaysAllow" } };
+    const settings = { failCgroupV1: false, failSwapOn: false, healthzPort: 0, port: await freePort(), ...access };
     const kind = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
     const config = await podwright.manifest("kubelet.json", JSON.stringify({ ...kind, ...settings }));
     const own = await podwright.run(["kubelet", "--config", config, "--state-dir", join(directory, "state")]);

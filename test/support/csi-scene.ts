@@ -9,6 +9,7 @@ import { CsiNames } from "../../src/csi/names.ts";
 import { Publications } from "../../src/csi/publications.ts";
 import { UnknownVolumes } from "../../src/csi/unknown-volumes.ts";
 import { takeUpVolumes } from "../../src/csi/volumes-at-start.ts";
+import type { ToldPlace } from "../../src/csi/volume-parts.ts";
 import type { JournalInput } from "../../src/journal/entry.ts";
 import { Collection } from "../../src/objects/collection.ts";
 import type { StorageLookup } from "../../src/objects/storage-lookup.ts";
@@ -56,6 +57,8 @@ export class CsiScene {
   plugin!: CsiPlugin;
   /** What the Node lists. */
   listed: readonly string[] = [];
+  /** Where the driver finds the root directory is another kubelet's. */
+  place: ToldPlace | undefined;
   readonly names: CsiNames;
   readonly #told: string;
 
@@ -103,6 +106,7 @@ export class CsiScene {
       limitReached: (driver) => void this.limits.push(driver),
       republishMs: 30_000,
       asksHealth: false,
+      ...(this.place && { place: this.place }),
     });
     await this.drivers.add("d", "/csi.sock", "1.0.0");
     await this.unknown.look(await takeUpVolumes({ files, mounts, names, devices, publications }), undefined);

@@ -7,7 +7,10 @@ export const pluginMeanings = {
     means: "A plugin's socket exists, but the plugin could not be registered; it is retried.",
     remedy: "See the message; check the plugin's registrar, its endpoint and its versions.",
   },
-  PluginGone: { means: "The socket of a plugin was removed or replaced: the plugin is deregistered." },
+  PluginGone: {
+    means:
+      "The socket of a plugin was removed or replaced, or the plugin may be that of a kubelet that has started at /var/lib/kubelet: it is deregistered.",
+  },
   CSINodeNotPublished: {
     means: "The node's CSINode cannot be written at the API server; the node is not ready until then.",
     remedy: "Check that the API server serves storage.k8s.io/v1, and that the node may write its CSINode.",

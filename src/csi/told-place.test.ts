@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { CsiScene, csiSpec } from "../../test/support/csi-scene.ts";
+import { podWith } from "../../test/support/pods.ts";
+import { causeOf } from "../base/errors.ts";
+import { AwaitedError } from "../volumes/awaited-error.ts";
+
+/** A place that can be another kubelet's. */
+class Place {
+  problem: string | undefined;
+  #taken = Promise.withResolvers<void>();
+
+  get taken(): Promise<void> {
+    return this.#taken.promise;
+  }
+
+  leave(): void {
+    this.#taken = Promise.withResolvers();
+    this.problem = "another node agent has started at /told (pid 7: kubelet)";
+  }
+
+  take(): void {
+    this.problem = undefined;
+    this.#taken.resolve();
+  }
+}
+
+const app = { containers: [{ name: "app" }] };
+
+for (const volumeMode of ["Filesystem", "Block"] as const) {
+  test(`while the place is another kubelet's, a ${volumeMode} volume waits for it, and those of ended pods are released`, async () => {
+    const [scene, place] = [new CsiScene("/told"), new Place()];
+    scene.place = place;
+    await scene.begin();
+    const spec = csiSpec({ volumeMode });
+    const old = podWith(app);
+    await scene.setUp(old, spec);
+    scene.calls.length = 0;
+    place.leave();
+    const error = await scene.setUp(podWith({ ...app }, { uid: "new" }), spec).catch((reason: unknown) => reason);
+    assert.match(String(error), /CSI volumes wait .*: another node agent has started at \/told \(pid 7: kubelet\)/u);
+    const awaited = causeOf(error, AwaitedError);
+    assert.ok(awaited);
+    assert.deepEqual(scene.effects, []);
+    await scene.tearDown(old.metadata.uid);
+    assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnstageVolume"]);
+    place.take();
+    await awaited.until;
+    await scene.setUp(podWith({ ...app }, { uid: "new" }), spec);
+    assert.deepEqual(scene.effects.slice(2), ["nodeStageVolume", "nodePublishVolume"]);
+  });
+}
