@@ -60,7 +60,7 @@ export const volumeMutants: readonly Mutant[] = [
     name: "failed-unpublish-taken-for-done",
     lives,
     file: "src/csi/csi-found.ts",
-    from: "return { error, until: parts.drivers.has(driver) ? undefined : parts.drivers.registered(driver) };",
+    from: "return { error, until: mayHelp(parts, driver) };",
     to: "return undefined;",
   },
   {

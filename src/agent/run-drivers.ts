@@ -74,7 +74,10 @@ export class RunDrivers {
       { ...config, toldDirectory: kubeletPlace, asksVolumeHealth: false, checksMounts: true },
     );
     const registryLog = log.child({ component: "plugins" });
-    const onSockets = metrics.csi.plugins.bind(metrics.csi);
+    const onSockets = (sockets: PluginRegistry["sockets"]): void => {
+      metrics.csi.plugins(sockets);
+      guard.lookSoon();
+    };
     const registry = new PluginRegistry(
       { clock, files, volumeFiles, journal, plugins, log: registryLog, handlers: [csi.handler], onSockets },
       `${kubeletPlace}/plugins_registry`,

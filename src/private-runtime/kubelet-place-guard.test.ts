@@ -147,6 +147,11 @@ test("a kubelet may have been there since the last look that saw none", async ()
   const before = fixture.guard.freeAtMs;
   await fixture.clock.advance(31_000);
   assert.ok(fixture.guard.freeAtMs >= before + 30_000);
+  await fixture.clock.advance(3000);
+  const asked = fixture.clock.monotonic();
+  fixture.guard.lookSoon();
+  await fixture.clock.advance(500);
+  assert.ok(fixture.guard.freeAtMs >= asked);
   fixture.place.kubeletThere = kubelet;
   fixture.place.obstacle = "/var/lib/kubelet belongs to another node agent";
   const last = fixture.guard.freeAtMs;

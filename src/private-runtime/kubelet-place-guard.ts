@@ -30,11 +30,13 @@ const message = "CSI drivers find the directories of pods and plugins below /var
  */
 export class KubeletPlaceGuard {
   readonly #deps: KubeletPlaceGuardDependencies;
+  readonly #wait: WakeableWait;
   #problem: string | undefined;
   #freeAtMs = 0;
 
   constructor(deps: KubeletPlaceGuardDependencies) {
     this.#deps = deps;
+    this.#wait = new WakeableWait(deps.clock, "a kubelet to start at its usual place");
   }
 
   /** Why the engine does not have the place although its drivers need it; undefined: it has, or none needs it. */
@@ -47,11 +49,16 @@ export class KubeletPlaceGuard {
     return this.#freeAtMs;
   }
 
+  /** Looks soon: a plugin that has registered is the engine's if no kubelet is there after that. */
+  lookSoon(): void {
+    if (this.#deps.place.isTaken) this.#wait.wake();
+  }
+
   /** Runs until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, place } = this.#deps;
+    const wait = this.#wait;
     await orAborted(place.taken, signal);
-    const wait = new WakeableWait(clock, "a kubelet to start at its usual place");
     while (!signal.aborted) {
       using _watches = await this.#watch(() => wait.wake());
       await this.#look();
