@@ -54,6 +54,8 @@ export class CsiScene {
   publications!: Publications;
   unknown!: UnknownVolumes;
   plugin!: CsiPlugin;
+  /** Known ones, by UID. */
+  readonly pods = new Map<string, Pod>();
   /** What the Node lists. */
   listed: readonly string[] = [];
   readonly names: CsiNames;
@@ -88,6 +90,7 @@ export class CsiScene {
     const { devices, publications } = this;
     this.unknown = new UnknownVolumes({
       ...{ files, mounts, names, devices, publications, journal, log: silentLog, storage },
+      pod: (uid) => this.pods.get(uid),
       listed: () => this.listed,
     });
     this.plugin = new CsiPlugin({
