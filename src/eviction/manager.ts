@@ -53,8 +53,8 @@ const missedLayout: HealthCheck = {
   name: "eviction for disks",
   ok: true,
   warning: true,
-  detail: "no pod is evicted for a disk: the runtime does not say where images and writable layers are",
-  remedy: "see what the runtime answers: crictl imagefsinfo",
+  detail: "no pod is evicted for a disk: the runtime does not say where images and layers are, or they are not there",
+  remedy: "see what the runtime answers: crictl imagefsinfo; its mount points have to exist on this machine",
 };
 /** Interval of checking whether an evicted pod is gone. */
 const pendingPeriodMs = 500;
