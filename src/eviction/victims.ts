@@ -45,7 +45,7 @@ export class Victims {
       return stop === undefined ? [] : [{ ref: each.view.ref, stop }];
     });
     const before = this.#dueMs;
-    // One that an earlier run evicted is stopped with its own grace period, which may be hours.
+    // One that an earlier version evicted is stopped with its own grace period, which may be hours.
     const dueMs = ({ killAtMs }: Terminating | Terminated): number =>
       Math.min(killAtMs, nowMs + this.#maxGraceMs) + cleanupMs;
     this.#dueMs = new Map(held.map(({ ref: { uid }, stop }) => [uid, before.get(uid) ?? dueMs(stop)]));
