@@ -1,6 +1,7 @@
 import type { ApiClient } from "../api-client/client.ts";
 import type { CsiDriver } from "../api/csi-node.ts";
 import type { NodeObject } from "../api/node.ts";
+import type { Pod } from "../api/pod.ts";
 import { orAborted } from "../base/abort.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { StartUp } from "../base/start-up.ts";
@@ -96,6 +97,7 @@ export interface CsiUse {
 
 /** The parts of the kubelet that the room uses. */
 export interface CsiServices {
+  readonly pods: { get(uid: PodUid): Pod | undefined };
   readonly startUp: Pick<StartUp, "when">;
   readonly objects: Pick<ObjectLookup, "secret">;
   /** Undefined without a cluster. */
@@ -159,6 +161,7 @@ export class CsiRoom {
       ...{ files: ports.files, mounts: ports.mounts, names: this.#names, journal, log, storage },
       devices: this.#devices,
       publications: this.#publications,
+      pod: (uid) => this.#services?.pods.get(uid as PodUid),
       listed: () => this.#services?.volumesInUse?.listed ?? [],
     });
     const own = { drivers: this.#drivers, objects: this.#objects };
@@ -299,8 +302,10 @@ export class CsiRoom {
     for (let pauseMs = takeUpMs; !signal.aborted; pauseMs = Math.min(pauseMs * 2, longestLookMs)) {
       await this.#unknown.lookAgain(signal);
       if (!this.#unknown.mayBePublished) this.#devices.tidy();
-      if (this.#unknown.paths.length === 0) return this.#services?.volumesInUse?.complete();
-      this.#services?.volumesInUse?.completeKnown();
+      // The Node does not list one that is only staged: it would be known by that.
+      if (!this.#unknown.mayBePublished) this.#services?.volumesInUse?.complete();
+      else this.#services?.volumesInUse?.completeKnown();
+      if (this.#unknown.paths.length === 0) return;
       await clock.sleep("volumes with damaged data files to be known", pauseMs, signal).catch(() => {});
     }
   }

@@ -238,3 +238,41 @@ test("two PersistentVolumes of one device share its stage, and each is torn down
   assert.equal(scene.calls.at(-1)?.request["stagingTargetPath"], stagingPath);
   assert.deepEqual([await filesOf(scene), [...scene.inUse]], [[], []]);
 });
+
+test("a pod's inline volume is known by its spec, even if a PersistentVolume has its name", async () => {
+  const scene = await published();
+  await restarted(scene, records.Filesystem);
+  scene.publications.removePod("u1");
+  const pod = podOf("u1");
+  scene.pods.set("u1", { ...pod, spec: { ...pod.spec, volumes: [{ name: "pv", csi: { driver: "inline.d" } }] } });
+  const handle = scene.names.inlineHandle("u1", "pv");
+  assert.deepEqual(await scene.unknown.identify("u1", "pv"), { driver: "inline.d", handle });
+});
+
+test("a volume that only has the name of another pod's is not taken for it", async () => {
+  const scene = await published();
+  scene.capabilities = [];
+  const mount = `${pods}/u2/volumes/kubernetes.io~csi/pv/mount`;
+  await scene.files.makeDirectory(mount, 0o750);
+  await scene.mounts.mount({ source: "server:/x", target: mount, fileSystem: "nfs", options: [], device: "0:99" });
+  assert.equal(await scene.unknown.identify("u2", "pv"), undefined);
+});
+
+test("what is left of a device without a record and without mounts is removed", async () => {
+  const scene = await published("Block");
+  await scene.tearDown("u1");
+  await scene.files.makeDirectory(`${plugin}/volumeDevices/pv/data`, 0o750);
+  await restarted(scene, records.Block);
+  assert.deepEqual([scene.unknown.paths, await filesOf(scene)], [[], []]);
+});
+
+test("a device named as the directory of all staged devices is unstaged beside others", async () => {
+  const scene = new CsiScene();
+  await scene.begin();
+  const block = csiSpec({ volumeMode: "Block" });
+  await scene.setUp(podOf("u1"), { ...block, name: "staging" });
+  const other = `${plugin}/volumeDevices/staging/other`;
+  await scene.mounts.mount({ source: "/dev/sdc", target: other, fileSystem: "", options: [] });
+  await scene.tearDown("u1");
+  assert.deepEqual([scene.effects.at(-1), [...scene.inUse]], ["nodeUnstageVolume", []]);
+});

@@ -98,6 +98,11 @@ export class CsiNames {
     return `${this.plugin}/volumeDevices/${volume}/dev`;
   }
 
+  /** Where something of a block volume may be mounted. The directory of one named `staging` holds those of others. */
+  blockPlaces(volume: string): readonly string[] {
+    return [this.blockStaging(volume), this.blockPublishDirectory(volume), this.blockGlobalMap(volume)];
+  }
+
   blockData(volume: string): string {
     return `${this.plugin}/volumeDevices/${volume}/data`;
   }

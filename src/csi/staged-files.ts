@@ -43,18 +43,24 @@ export function stagedBlockFiles({ files, mounts }: StagedFilesParts, names: Csi
       await saveBlockData({ files, mounts }, names, volume);
       if (stagesHere) await files.makeDirectory(names.blockStaging(volume.name), 0o750);
     },
-    remove: async ({ name }) => {
-      const own = [names.blockStaging(name), names.blockPublishDirectory(name), names.blockDirectory(name)];
-      for (const directory of own) if ((await mounts.below(directory)).length > 0) return "mounts";
-      await removeEmpty(files, names.blockPublishDirectory(name));
-      if (!(await removeEmpty(files, names.blockStaging(name)))) return "content";
-      if (!(await removeEmpty(files, names.blockGlobalMap(name)))) return "content";
-      await files.remove(`${names.blockData(name)}/${dataFileName}`);
-      await removeEmpty(files, names.blockData(name));
-      await removeEmpty(files, names.blockDirectory(name));
-      return "nothing";
-    },
+    remove: async ({ name }) => await removeBlockFiles({ files, mounts }, names, name),
   };
+}
+
+/** Removes what the kubelet created for a block volume, unless something is mounted there. */
+export async function removeBlockFiles(
+  { files, mounts }: StagedFilesParts,
+  names: CsiNames,
+  name: string,
+): Promise<Remains> {
+  for (const place of names.blockPlaces(name)) if ((await mounts.below(place)).length > 0) return "mounts";
+  await removeEmpty(files, names.blockPublishDirectory(name));
+  if (!(await removeEmpty(files, names.blockStaging(name)))) return "content";
+  if (!(await removeEmpty(files, names.blockGlobalMap(name)))) return "content";
+  await files.remove(`${names.blockData(name)}/${dataFileName}`);
+  await removeEmpty(files, names.blockData(name));
+  await removeEmpty(files, names.blockDirectory(name));
+  return "nothing";
 }
 
 /** Required to tear down a block volume, staged or not. */

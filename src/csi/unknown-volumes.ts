@@ -1,3 +1,4 @@
+import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { StorageLookup } from "../objects/storage-lookup.ts";
@@ -7,7 +8,7 @@ import type { MountPoint, Mounts } from "../ports/mounts.ts";
 import type { DeviceMounts } from "./device-mounts.ts";
 import { csiDirectoryName, type CsiNames, uniqueVolumeName } from "./names.ts";
 import type { Publications } from "./publications.ts";
-import { StagedMountFiles } from "./staged-files.ts";
+import { removeBlockFiles, StagedMountFiles } from "./staged-files.ts";
 import { holderOf, takeUpBlock, takeUpPublished, takeUpStaged, type VolumeIdentity } from "./take-up.ts";
 
 /** Something of a driver on disk, without a legible data file. */
@@ -25,6 +26,8 @@ export interface UnknownVolumesDependencies {
   readonly journal: Recorder;
   readonly log: Logger;
   readonly storage: () => Pick<StorageLookup, "persistentVolume"> | undefined;
+  /** Undefined also for a pod that is not known yet, or not any more. */
+  readonly pod: (uid: string) => Pick<Pod, "spec"> | undefined;
   /** Unique names of volumes that the Node lists as in use, or as attached. */
   readonly listed: () => readonly string[];
 }
@@ -76,17 +79,30 @@ export class UnknownVolumes {
     const { publications, names } = this.#deps;
     const own = publications.get(uid, name);
     if (own !== undefined) return own;
-    // The name of a pod's inline volume says nothing.
-    const isPersistent = ({ handle }: VolumeIdentity, of: string): boolean => handle !== names.inlineHandle(of, name);
-    const same = publications.all().find((each) => each.name === name && isPersistent(each.publication, each.uid));
-    return same?.publication ?? (await this.#byMount(uid, name));
+    const driver = this.#deps.pod(uid)?.spec.volumes?.find((volume) => volume.name === name)?.csi?.driver;
+    if (driver !== undefined) return { driver, handle: names.inlineHandle(uid, name) };
+    return (await this.#byMount(uid, name)) ?? (await this.#byOtherPod(uid, name));
+  }
+
+  /** Another pod has the same file system from a PersistentVolume of that name. An inline volume's name says nothing. */
+  async #byOtherPod(uid: string, name: string): Promise<VolumeIdentity | undefined> {
+    const { publications, names, mounts } = this.#deps;
+    const mount = await mountedAt(mounts, this.#targetOf(uid, name));
+    if (mount === undefined) return undefined;
+    for (const other of publications.all()) {
+      const { driver, handle } = other.publication;
+      if (other.name !== name || handle === names.inlineHandle(other.uid, name)) continue;
+      const theirs = await mountedAt(mounts, this.#targetOf(other.uid, name));
+      if (theirs !== undefined && isPart(mount, theirs)) return { driver, handle };
+    }
+    return undefined;
   }
 
   async #isSettled(volume: UnknownVolume, signal: AbortSignal | undefined): Promise<boolean> {
     if (volume.kind === "staged" && (await this.#takeUpStaged(volume))) return true;
     if (!(await this.#isMounted(volume))) {
       // It is nobody's: only empty directories and the damaged file are left.
-      if (volume.kind === "staged") await this.#removeLeft(volume.directory);
+      await this.#removeLeft(volume);
       return true;
     }
     if (volume.kind === "staged") return false;
@@ -104,20 +120,19 @@ export class UnknownVolumes {
   }
 
   /** Where the file system is damaged it may be impossible, which must not keep the node from starting. */
-  async #removeLeft(directory: string): Promise<void> {
+  async #removeLeft(volume: UnknownVolume): Promise<void> {
     try {
-      await new StagedMountFiles(this.#deps, directory).remove();
+      if (volume.kind === "staged") await new StagedMountFiles(this.#deps, volume.directory).remove();
+      if (volume.kind === "block") await removeBlockFiles(this.#deps, this.#deps.names, volume.name);
     } catch (error) {
-      this.#deps.log.warn("cannot remove what is left of a volume", { path: directory, error: errorMessage(error) });
+      const path = this.#pathOf(volume);
+      this.#deps.log.warn("cannot remove what is left of a volume", { path, error: errorMessage(error) });
     }
   }
 
   async #isMounted(volume: UnknownVolume): Promise<boolean> {
     const { mounts, names } = this.#deps;
-    const own =
-      volume.kind === "block"
-        ? [names.blockStaging(volume.name), names.blockPublishDirectory(volume.name), names.blockDirectory(volume.name)]
-        : [this.#pathOf(volume)];
+    const own = volume.kind === "block" ? names.blockPlaces(volume.name) : [this.#pathOf(volume)];
     for (const path of own) if ((await mounts.below(path)).length > 0) return true;
     return false;
   }
@@ -144,8 +159,7 @@ export class UnknownVolumes {
   /** A pod has a part of what is staged, or all of it. */
   async #byMount(uid: string, name: string): Promise<VolumeIdentity | undefined> {
     const { mounts } = this.#deps;
-    const target = `${this.#pathOf({ kind: "published", uid, name })}/mount`;
-    const mount = await mountedAt(mounts, target);
+    const mount = await mountedAt(mounts, this.#targetOf(uid, name));
     if (mount === undefined) return undefined;
     let best: { readonly identity: VolumeIdentity | undefined; readonly root: string } | undefined;
     let isUnique = true;
@@ -183,6 +197,10 @@ export class UnknownVolumes {
       this.#deps.log.debug("cannot read a PersistentVolume", { volume: name, error: errorMessage(error) });
       return undefined;
     }
+  }
+
+  #targetOf(uid: string, name: string): string {
+    return `${this.#pathOf({ kind: "published", uid, name })}/mount`;
   }
 
   #pathOf(volume: UnknownVolume): string {

@@ -102,6 +102,12 @@ test("limits that the last start did not enforce count as changed, also without 
   assert.equal((await starts.next(termsOf({ thresholds: [] }))).changeOfLimits, undefined);
 });
 
+test("a first start that evicts no pod at all counts as one, too", async () => {
+  const nothing = termsOf({ thresholds: [], enforcesStorageLimits: false });
+  const now = termsOf({ thresholds: [hard] });
+  assert.equal(await changeOf(nothing, now), "changed");
+});
+
 test("an unreadable file is kept aside, and all evictions wait until they are confirmed, over restarts", async () => {
   const starts = new Starts();
   const { files } = starts;

@@ -50,7 +50,6 @@ export class AcceptedEvictions {
         const text = new TextDecoder().decode(await files.read(this.#path, maxBytes));
         return await this.#compare(decodeStarts(text), text);
       }
-      if (!evictsPods(this.#now)) return;
     } catch (error) {
       this.#isUnreadable = true;
       if (this.#asks) this.#earlier = "unknown";

@@ -43,11 +43,13 @@ export interface Eviction {
 /** Evicts pods, and knows whether some are not gone yet. */
 export class Evictor {
   readonly #deps: EvictorDependencies;
-  readonly #victims = new Victims(() => this.#services?.pods.list() ?? []);
+  readonly #victims: Victims;
   #services: EvictionServices | undefined;
 
-  constructor(deps: EvictorDependencies) {
+  /** @param maxPodGraceSeconds evictionMaxPodGracePeriod */
+  constructor(deps: EvictorDependencies, maxPodGraceSeconds: number) {
     this.#deps = deps;
+    this.#victims = new Victims(() => this.#services?.pods.list() ?? [], maxPodGraceSeconds);
   }
 
   connect(services: EvictionServices): void {

@@ -17,7 +17,7 @@ const uses = (ephemeralBytes: number): PodUsage => ({ containers: [], volumes: [
 const over = 2 << 20;
 
 test("a pod that seems to exceed its limit is measured again before it is evicted", async () => {
-  const evictor = new Evictor({ clock: new ManualClock(), journal: new MemoryRecorder(), log: silentLog });
+  const evictor = new Evictor({ clock: new ManualClock(), journal: new MemoryRecorder(), log: silentLog }, 0);
   const killed: string[] = [];
   evictor.connect({
     pods: {

@@ -53,8 +53,8 @@ const missedLayout: HealthCheck = {
   name: "eviction for disks",
   ok: true,
   warning: true,
-  detail: "no pod is evicted for a disk: the runtime does not say where images and writable layers are",
-  remedy: "see what the runtime answers: crictl imagefsinfo",
+  detail: "no pod is evicted for a disk: the runtime does not say where images and layers are, or they are not there",
+  remedy: "see what the runtime answers: crictl imagefsinfo; its mount points have to exist on this machine",
 };
 /** Interval of checking whether an evicted pod is gone. */
 const pendingPeriodMs = 500;
@@ -82,6 +82,8 @@ export class EvictionManager implements NodePressure {
   #isLayoutMissed = false;
   #looks: readonly PastLook[] = [];
   #isFailing = false;
+  /** It was said that pods' storage cannot be measured. */
+  #isBlindToLimits = false;
   #startedMs = 0;
   /** Monotonic ms before which nothing is reclaimed again, unless an evicted pod is gone. */
   #reclaimsAtMs = 0;
@@ -99,7 +101,7 @@ export class EvictionManager implements NodePressure {
     this.#config = config;
     this.#monitor = new PressureMonitor(deps, config.transitionMs);
     this.#thresholds = withContainerFs(config.thresholds, this.#fileSystems);
-    this.#evictor = new Evictor(deps);
+    this.#evictor = new Evictor(deps, config.maxPodGraceSeconds);
     const evictor = this.#evictor;
     const reports = new ChangeReports({ journal, log, evictor, accepted });
     this.#reports = reports;
@@ -263,11 +265,26 @@ export class EvictionManager implements NodePressure {
     const nowMs = this.#deps.clock.monotonic();
     if (!this.#config.enforcesStorageLimits || nowMs < this.#limitsAtMs) return false;
     this.#limitsAtMs = nowMs + usualPeriodMs;
-    return await this.#limits.enforce(async () => await this.#fileSystemsNow(seen, signal), signal);
+    try {
+      const evicted = await this.#limits.enforce(async () => await this.#fileSystemsNow(seen, signal), signal);
+      this.#isBlindToLimits = false;
+      return evicted;
+    } catch (error) {
+      signal.throwIfAborted();
+      // The node may be short of something else, which does not wait for a slow disk.
+      const message = "cannot measure whether pods exceed their storage limits";
+      if (!this.#isBlindToLimits) this.#deps.log.warn(message, { error: errorMessage(error) });
+      this.#isBlindToLimits = true;
+      this.#limitsAtMs = this.#deps.clock.monotonic() + usualPeriodMs;
+      return false;
+    }
   }
 
-  async #act(seen: MachineState, isPending: boolean, signal: AbortSignal): Promise<void> {
+  /** @param wasPending whether evicted pods were waited for before the observation */
+  async #act(seen: MachineState, wasPending: boolean, signal: AbortSignal): Promise<void> {
     const nowMs = this.#deps.clock.monotonic();
+    // Pods that an earlier run evicted may have become known meanwhile.
+    const isPending = wasPending || this.#evictor.isPending;
     if (this.#wasPending && !isPending) this.#reclaimsAtMs = 0;
     this.#wasPending = isPending;
     // A pod that came since does not wait for the next attempt.

@@ -76,3 +76,48 @@ test("of pods above a limit of their own, nothing else is evicted in that pass, 
     assert.deepEqual(scene.victims, ["over", "large"], "in the next pass");
   });
 });
+
+test("a pod of an earlier run that becomes known during an observation is waited for, too", async () => {
+  const scene = new EvictionScene();
+  scene.add(podWith("second"), 400);
+  scene.knowsAll = false;
+  scene.short();
+  scene.onLook = () => {
+    if (scene.knowsAll) return;
+    scene.add(podWith("first"), 500);
+    scene.evictedBefore("first", 1);
+    scene.knowsAll = true;
+  };
+  await scene.play(async () => {
+    await scene.clock.advance(10_000);
+    assert.deepEqual(scene.victims, ["first"]);
+    scene.gone("first");
+    await scene.clock.advance(1000);
+    assert.deepEqual(scene.victims, ["first", "second"]);
+  });
+});
+
+test("a pod of an earlier run with a long grace period of its own is not waited for longer than evictions last", async () => {
+  const scene = new EvictionScene({ maxPodGraceSeconds: 0 });
+  scene.add(podWith("first"), 500);
+  scene.add(podWith("second"), 400);
+  scene.evictedBefore("first", 3600);
+  scene.short();
+  await scene.play(async () => {
+    await scene.clock.advance(30_000);
+    assert.deepEqual(scene.victims, ["first"]);
+    await scene.clock.advance(2000);
+    assert.deepEqual(scene.victims, ["first", "second"]);
+  });
+});
+
+test("a pod goes for memory although storage cannot be measured", async () => {
+  const scene = new EvictionScene();
+  const limits = { "ephemeral-storage": "1Mi" };
+  scene.add(podWith("limited", {}, { containers: [{ name: "c", image: "i", resources: { limits } }] }), 500);
+  scene.storageFails = true;
+  scene.short();
+  await scene.play(async () => {
+    assert.deepEqual(scene.victims, ["limited"]);
+  });
+});

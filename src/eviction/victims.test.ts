@@ -24,7 +24,7 @@ function stopping(ending: Ending, killAtMs = 1000): WorkerState {
 }
 
 function isPending(pod: EvictionPod, nowMs = 0): boolean {
-  return new Victims(() => [pod]).look(nowMs).isPending;
+  return new Victims(() => [pod], 30).look(nowMs).isPending;
 }
 
 test("an evicted pod is waited for until it has released its resources", () => {
@@ -59,7 +59,7 @@ test("a pod that was rejected under pressure held nothing", () => {
 
 test("the wait ends half a minute after the grace period, which is told once, and not sooner if that is shortened", () => {
   let pod = podIn(stopping(eviction, 20_000));
-  const victims = new Victims(() => [pod]);
+  const victims = new Victims(() => [pod], 30);
   victims.look(0);
   pod = podIn(stopping(eviction, 2000));
   assert.deepEqual(victims.look(49_999), { isPending: true, overdue: [] });

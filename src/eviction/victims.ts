@@ -1,6 +1,7 @@
 import type { PodStatus as ApiPodStatus } from "../api/status.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
+import { immediateGraceSeconds } from "./evicted.ts";
 import { hasReleased, type Terminated, type Terminating } from "../pods/worker-state.ts";
 import type { WorkerView } from "../pods/worker-dependencies.ts";
 
@@ -27,12 +28,15 @@ export interface VictimsLook {
  */
 export class Victims {
   readonly #pods: () => readonly EvictionPod[];
+  readonly #maxGraceMs: number;
   /** When the wait for each ends, monotonic ms. A shorter grace period does not end it sooner. */
   #dueMs: ReadonlyMap<PodUid, number> = new Map();
   #overdue: ReadonlySet<PodUid> = new Set();
 
-  constructor(pods: () => readonly EvictionPod[]) {
+  /** @param maxPodGraceSeconds the longest grace period of an eviction */
+  constructor(pods: () => readonly EvictionPod[], maxPodGraceSeconds: number) {
     this.#pods = pods;
+    this.#maxGraceMs = Math.max(immediateGraceSeconds, maxPodGraceSeconds) * 1000;
   }
 
   look(nowMs: number): VictimsLook {
@@ -41,7 +45,10 @@ export class Victims {
       return stop === undefined ? [] : [{ ref: each.view.ref, stop }];
     });
     const before = this.#dueMs;
-    this.#dueMs = new Map(held.map(({ ref: { uid }, stop }) => [uid, before.get(uid) ?? stop.killAtMs + cleanupMs]));
+    // One that an earlier version evicted is stopped with its own grace period, which may be hours.
+    const dueMs = ({ killAtMs }: Terminating | Terminated): number =>
+      Math.min(killAtMs, nowMs + this.#maxGraceMs) + cleanupMs;
+    this.#dueMs = new Map(held.map(({ ref: { uid }, stop }) => [uid, before.get(uid) ?? dueMs(stop)]));
     const late = held.filter(({ ref }) => nowMs >= (this.#dueMs.get(ref.uid) ?? 0));
     const told = this.#overdue;
     this.#overdue = new Set(late.map(({ ref }) => ref.uid));

@@ -48,3 +48,18 @@ test("a volume that only an earlier run used is not in use until the Node was wr
   volumes.seen({ volumesInUse: ["v"] });
   assert.equal(volumes.unsettled.has("v"), true);
 });
+
+test("as long as a volume on disk is unknown, what an earlier run had in use stays listed, whatever this run does", () => {
+  const volumes = new NodeVolumes();
+  volumes.seen({ volumesInUse: ["a", "b"] });
+  volumes.use("a", "u1");
+  volumes.use("c", "u1");
+  volumes.completeKnown();
+  assert.deepEqual(volumes.used, ["a", "b", "c"]);
+  volumes.releaseAll("u1");
+  assert.deepEqual(volumes.used, ["a", "b"]);
+  volumes.seen({ volumesInUse: ["a", "b"] });
+  assert.deepEqual(volumes.used, ["a", "b"]);
+  volumes.complete();
+  assert.deepEqual(volumes.used, []);
+});

@@ -19,13 +19,15 @@ export class NodeVolumes {
    */
   readonly #dropped = new Map<string, number>();
   #isComplete = false;
-  /** What this run has had in use, as long as it may not know everything; undefined: it knows. */
-  #everUsed: Set<string> | undefined = new Set();
+  /** What an earlier run had in use; undefined: the API server's Node was not seen yet. */
+  #earlier: ReadonlySet<string> | undefined;
+  /** Whether this run may not know all of it. */
+  #keepsEarlier = true;
   #attached: ReadonlyMap<string, string> = new Map();
 
   /** What the Node's `volumesInUse` should be, sorted. */
   get used(): readonly string[] {
-    const earlier = this.#isComplete ? [...this.#written].filter((volume) => this.#mayBeUsed(volume)) : [];
+    const earlier = this.#isComplete && this.#keepsEarlier ? (this.#earlier ?? []) : [];
     return [...new Set([...this.#users.keys(), ...earlier])].toSorted();
   }
 
@@ -41,14 +43,13 @@ export class NodeVolumes {
 
   /** Pods of an earlier run have reported their volumes. */
   complete(): void {
-    if (this.#isComplete && this.#everUsed === undefined) return;
-    this.#everUsed = undefined;
+    if (this.#isComplete && !this.#keepsEarlier) return;
+    this.#keepsEarlier = false;
     this.completeKnown();
   }
 
   /**
-   * They have, but some volumes on disk are unknown: what only an earlier run had in use stays listed until
-   * {@link complete}.
+   * They have, but some volumes on disk are unknown: what an earlier run had in use stays listed until {@link complete}.
    */
   completeKnown(): void {
     this.#isComplete = true;
@@ -64,7 +65,6 @@ export class NodeVolumes {
     const own = this.#byUser.get(user) ?? new Set();
     if (own.has(volume)) return;
     this.#byUser.set(user, own.add(volume));
-    this.#everUsed?.add(volume);
     const users = this.#users.get(volume) ?? 0;
     this.#users.set(volume, users + 1);
     if (users === 0) this.#usedChanged.emit();
@@ -114,6 +114,7 @@ export class NodeVolumes {
       | undefined;
   }): void {
     this.#written = new Set(status.volumesInUse ?? []);
+    this.#earlier ??= this.#written;
     this.#attached = new Map((status.volumesAttached ?? []).map(({ name, devicePath = "" }) => [name, devicePath]));
     if (this.#isComplete) this.#dropUnused();
     this.#news.emit();
@@ -141,9 +142,9 @@ export class NodeVolumes {
     }
   }
 
-  /** Only an earlier run had it, which may have left it where this run does not know it. */
+  /** An earlier run had it, and may have left it where this run does not know it. */
   #mayBeUsed(volume: string): boolean {
-    return this.#everUsed?.has(volume) === false;
+    return this.#keepsEarlier && this.#earlier?.has(volume) === true;
   }
 
   #drop(volume: string): void {

@@ -28,7 +28,8 @@ export interface Ending {
 }
 
 /** An ending that survives a restart of podwright. */
-export type LastingEnding = Pick<Ending, "cause" | "outcome" | "disruption" | "untilReboot" | "endedPhase">;
+export type LastingEnding = Pick<Ending, "cause" | "outcome" | "disruption" | "untilReboot" | "endedPhase"> &
+  Partial<Pick<Ending, "graceSeconds">>;
 
 /**
  * No source has the pod any more, the API server deletes it, or it had ended before: the status derives from the
@@ -46,7 +47,12 @@ export function completed(cause: Cause, graceSeconds: number, graces: readonly C
   return { cause, outcome: "asContainers", lasts: true, graceSeconds, graces };
 }
 
-/** An ending of an earlier run. @param because why the pod is seen again */
+/**
+ * An ending of an earlier run.
+ * @param because why the pod is seen again
+ * @param graceSeconds the pod's own; the ending's may be shorter, as of an eviction
+ */
 export function resumed(end: LastingEnding, because: Cause, graceSeconds: number): Ending {
-  return { ...end, cause: { ...end.cause, because }, lasts: true, graceSeconds };
+  const shorter = Math.min(graceSeconds, end.graceSeconds ?? graceSeconds);
+  return { ...end, cause: { ...end.cause, because }, lasts: true, graceSeconds: shorter };
 }

@@ -156,6 +156,7 @@ test("a pod that the node ended stays ended in the next run, while it is desired
   const kept = {
     cause: { code: "Preempting", message: "Preempted in order to admit critical pod" },
     ...{ outcome: "failed", disruption: "Pod was preempted by Kubelet to accommodate a critical pod." },
+    graceSeconds: 30,
   };
   assert.deepEqual(await scene.end(), kept);
   const second = await scene.life();
@@ -166,6 +167,18 @@ test("a pod that the node ended stays ended in the next run, while it is desired
   assert.equal(await scene.end(), undefined);
 });
 
+test("a pod that the node ended with a shorter grace period than its own keeps that in the next run", async () => {
+  const scene = new Scene();
+  const { checkpoint } = await scene.life();
+  await checkpoint.stopping(undefined, { ...preempted(testPod(), 1, removed.cause), graceSeconds: 1 });
+  const ending = await scene.end();
+  assert.ok(ending !== undefined);
+  assert.equal(resumed(ending, removed.cause, 30).graceSeconds, 1);
+  assert.equal(resumed({ ...ending, graceSeconds: 60 }, removed.cause, 30).graceSeconds, 30);
+  const { graceSeconds: _unknown, ...earlier } = ending;
+  assert.equal(resumed(earlier, removed.cause, 30).graceSeconds, 30, "of an earlier version");
+});
+
 test("the phase of a completed pod is kept, so that the next run needs none of its containers", async () => {
   const scene = new Scene();
   const { checkpoint } = await scene.life();
@@ -173,7 +186,7 @@ test("the phase of a completed pod is kept, so that the next run needs none of i
   await checkpoint.stopping(undefined, completed(cause, 30));
   checkpoint.stopped("Succeeded");
   await checkpoint.save();
-  const kept = { cause, outcome: "asContainers", disruption: undefined, endedPhase: "Succeeded" };
+  const kept = { cause, outcome: "asContainers", disruption: undefined, graceSeconds: 30, endedPhase: "Succeeded" };
   assert.deepEqual(await scene.end(), kept);
   const ending = await scene.end();
   assert.ok(ending !== undefined);

@@ -33,6 +33,7 @@ const Content = z.object({
       /** Missing in records of earlier versions. */
       outcome: z.enum(["failed", "refused", "asContainers"]).optional(),
       disruption: z.string().optional(),
+      graceSeconds: z.number().min(0).optional(),
       /** Of containers that have completed: they may be collected. */
       phase: z.enum(["Succeeded", "Failed"]).optional(),
       /** The boot id of the machine while it lasts; missing: for good. */
@@ -230,13 +231,18 @@ export async function rememberedEnd(
   return end && restored(end);
 }
 
-function stored({ cause: { code, message }, outcome, disruption }: LastingEnding): NonNullable<StoredEnd> {
-  return { code, message, outcome, ...(disruption !== undefined && { disruption }) };
+function stored({ cause: { code, message }, outcome, disruption, graceSeconds }: Ending): NonNullable<StoredEnd> {
+  return { code, message, outcome, graceSeconds, ...(disruption !== undefined && { disruption }) };
 }
 
-function restored({ code, message, outcome, disruption, boot, phase }: NonNullable<StoredEnd>): LastingEnding {
+function restored(end: NonNullable<StoredEnd>): LastingEnding {
+  const { code, message, outcome, disruption, boot, phase, graceSeconds } = end;
   const cause = { code: causeCodeOf(code), message };
-  const more = { ...(phase && { endedPhase: phase }), ...(boot !== undefined && { untilReboot: true }) };
+  const more = {
+    ...(graceSeconds !== undefined && { graceSeconds }),
+    ...(phase && { endedPhase: phase }),
+    ...(boot !== undefined && { untilReboot: true }),
+  };
   if (outcome !== undefined) return { cause, outcome, disruption, ...more };
   // Earlier versions stored only the reason: one of these two, or the node's own.
   const isOfContainers = code === "PodCompleted" || code === "InitContainerFailed";

@@ -55,6 +55,8 @@ export class CsiScene {
   publications!: Publications;
   unknown!: UnknownVolumes;
   plugin!: CsiPlugin;
+  /** Known ones, by UID. */
+  readonly pods = new Map<string, Pod>();
   /** What the Node lists. */
   listed: readonly string[] = [];
   /** Where the driver finds the root directory is another kubelet's. */
@@ -91,6 +93,7 @@ export class CsiScene {
     const { devices, publications } = this;
     this.unknown = new UnknownVolumes({
       ...{ files, mounts, names, devices, publications, journal, log: silentLog, storage },
+      pod: (uid) => this.pods.get(uid),
       listed: () => this.listed,
     });
     this.plugin = new CsiPlugin({

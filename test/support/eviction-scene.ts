@@ -54,6 +54,10 @@ export class EvictionScene {
   fileSystems: FileSystems | undefined = "one";
   knowsAll = true;
   looks = 0;
+  /** The machine is being observed. */
+  onLook: () => void = () => {};
+  /** Storage cannot be measured. */
+  storageFails = false;
   onReclaim: () => void = () => {};
   onKill: (name: string) => void = () => {};
   /** Usage is being read. */
@@ -82,12 +86,16 @@ export class EvictionScene {
         ...{ clock, journal, log: silentLog },
         look: async () => {
           this.looks++;
+          this.onLook();
           if (this.sees instanceof Error) throw this.sees;
           return { observations: this.sees, fileSystems: this.fileSystems };
         },
         usage: {
           readRunning: async () => this.#read(),
-          readStorage: async () => this.#read(),
+          readStorage: async () => {
+            if (this.storageFails) throw new Error("timed out");
+            return this.#read();
+          },
           onMeasured: (listener) => this.#measured.on((kind) => listener(kind, () => this.usages)),
           layersLeft: async (containers) => {
             const left = containers.filter((id) => !this.freed.has(id));
