@@ -7,6 +7,7 @@ import type { Remains } from "./device-mounts.ts";
 import { csiDirectoryName } from "./names.ts";
 import { type FailedTry, untilDone } from "./patience.ts";
 import { removeVolumeDirectory } from "./removal.ts";
+import { removeBlockFiles } from "./staged-files.ts";
 import type { VolumeIdentity } from "./take-up.ts";
 import { loadVolumeData } from "./volume-data.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
@@ -41,11 +42,18 @@ async function foundBlock(
   const identity = await dataOf(parts, names.blockData(name), uid, name);
   const link = paths.device(csiDirectoryName, name);
   const target = names.blockPublish(name, uid);
+  const globalMap = names.blockGlobalMap(name);
   if (identity === undefined) {
-    const places = [target, `${names.blockGlobalMap(name)}/${uid}`];
-    return await removedOnly(parts, places, async () => await files.remove(link));
+    return await removedOnly(parts, [target, `${globalMap}/${uid}`], async () => {
+      await unmapDevice(parts, { globalMap, uid, link });
+      // The empty file that a driver has mounted the device on; without its mount it is left by a reboot.
+      const left = await files.stat(target);
+      if (left?.type === "file" && left.size === 0) await files.remove(target);
+      await files.remove(link);
+      await removeBlockFiles(parts, names, name);
+    });
   }
-  const before = (): Promise<void> => unmapDevice(parts, { globalMap: names.blockGlobalMap(name), uid, link });
+  const before = (): Promise<void> => unmapDevice(parts, { globalMap, uid, link });
   const remove = async (): Promise<Remains> => {
     if ((await mounts.below(target)).length > 0) return "mounts";
     await files.remove(link);

@@ -178,6 +178,7 @@ test("a device with a damaged record is known by its PersistentVolume, and torn 
   scene.storage.volumes.set("pv", { metadata: { name: "pv" }, spec: { csi: { driver: "d", volumeHandle: "h" } } });
   await scene.unknown.lookAgain(signal);
   assert.deepEqual([scene.unknown.paths, [...scene.inUse]], [[], ["kubernetes.io/csi/d^h"]]);
+  scene.devices.keepFound(await scene.unknown.sources());
   scene.devices.tidy();
   await scene.tearDown("u1");
   assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnstageVolume"]);
@@ -189,7 +190,7 @@ test("what may be published from a volume that was found keeps it staged, even a
   await scene.setUp(podOf("u2"), csiSpec());
   const mount = `${pods}/u1/volumes/kubernetes.io~csi/other/mount`;
   await scene.files.makeDirectory(mount, 0o750);
-  await scene.mounts.mount({ source: "server:/x", target: mount, fileSystem: "nfs", options: [], device: "0:99" });
+  await scene.mounts.mount({ source: "/dev/sdc", target: mount, fileSystem: "", options: [], device: "8:32" });
   await restarted(scene, `${pods}/u1/volumes/kubernetes.io~csi/other/vol_data.json`);
   assert.deepEqual(scene.entries.filter(({ what }) => what === "VolumeUnknown").length, 1);
   for (const uid of ["u2", "u1"]) await scene.tearDown(uid);
@@ -197,6 +198,7 @@ test("what may be published from a volume that was found keeps it staged, even a
   await scene.mounts.unmount(mount);
   await scene.unknown.lookAgain(signal);
   assert.equal(scene.unknown.mayBePublished, false);
+  scene.devices.keepFound(await scene.unknown.sources());
   scene.devices.tidy();
   await scene.devices.ended();
   assert.equal(scene.effects.at(-1), "nodeUnstageVolume");
@@ -275,4 +277,15 @@ test("a device named as the directory of all staged devices is unstaged beside o
   await scene.mounts.mount({ source: "/dev/sdc", target: other, fileSystem: "", options: [] });
   await scene.tearDown("u1");
   assert.deepEqual([scene.effects.at(-1), [...scene.inUse]], ["nodeUnstageVolume", []]);
+});
+
+test("a mount of another file system and of another type keeps nothing staged", async () => {
+  const scene = await published();
+  const mount = `${pods}/u1/volumes/kubernetes.io~csi/other/mount`;
+  await scene.files.makeDirectory(mount, 0o750);
+  await scene.mounts.mount({ source: "server:/x", target: mount, fileSystem: "nfs4", options: [], device: "0:99" });
+  await restarted(scene, `${pods}/u1/volumes/kubernetes.io~csi/other/vol_data.json`);
+  assert.equal(scene.unknown.mayBePublished, true);
+  await scene.tearDown("u1");
+  assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnstageVolume"]);
 });

@@ -91,8 +91,8 @@ export class DeviceMounts {
   /** Serialize calls for a volume, by its unique name. */
   readonly #turns = new Turns();
   #signal: AbortSignal | undefined;
-  /** Something on disk may be published from any volume that was found there. */
-  #keepsFound = false;
+  /** Staging paths of volumes that something on disk may be published from. */
+  #kept: ReadonlySet<string> = new Set();
 
   constructor(deps: DeviceMountsDependencies) {
     this.#deps = deps;
@@ -215,15 +215,15 @@ export class DeviceMounts {
     }
   }
 
-  /** Keeps volumes found on disk staged until the next {@link tidy}, because one may be published unseen. */
-  keepFound(): void {
-    this.#keepsFound = true;
+  /** Keeps volumes found on disk staged, by their staging paths, because they may be published unseen. */
+  keepFound(stagingPaths: ReadonlySet<string>): void {
+    this.#kept = stagingPaths;
   }
 
   /** Starting pods have had time to claim volumes found on disk. */
   tidy(): void {
-    this.#keepsFound = false;
     for (const staging of this.#stagings.values()) {
+      if (this.#kept.has(staging.volume.stagingPath)) continue;
       if (staging.holders.delete(holderOfFound)) this.#unstageIfUnheld(staging);
     }
   }
@@ -249,7 +249,8 @@ export class DeviceMounts {
 
   #released(staging: Staging): void {
     // Its last pod is gone, so no other can claim it.
-    if (staging.holders.size === 1 && !this.#keepsFound) staging.holders.delete(holderOfFound);
+    const isKept = this.#kept.has(staging.volume.stagingPath);
+    if (staging.holders.size === 1 && !isKept) staging.holders.delete(holderOfFound);
     this.#unstageIfUnheld(staging);
   }
 

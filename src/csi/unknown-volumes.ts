@@ -51,9 +51,45 @@ export class UnknownVolumes {
     return this.#unknown.map((volume) => this.#pathOf(volume));
   }
 
-  /** One of them may be published from any volume that was found on disk. */
+  /** One of them may be published from a volume, staged or not. */
   get mayBePublished(): boolean {
     return this.#unknown.some(({ kind }) => kind !== "staged");
+  }
+
+  /**
+   * Staging paths of the volumes that they may be published from: those with the same file system, or one of the same
+   * type, which the driver may have mounted anew.
+   */
+  async sources(): Promise<ReadonlySet<string>> {
+    try {
+      return await this.#sources();
+    } catch (error) {
+      this.#deps.log.warn("cannot read the table of mounts", { error: errorMessage(error) });
+      return new Set(this.#deps.devices.volumes.map(({ stagingPath }) => stagingPath));
+    }
+  }
+
+  async #sources(): Promise<ReadonlySet<string>> {
+    const { mounts, devices } = this.#deps;
+    const found: MountPoint[] = [];
+    for (const volume of this.#unknown) {
+      if (volume.kind === "published") found.push(...(await mounts.below(this.#pathOf(volume))));
+    }
+    const hasBlock = this.#unknown.some(({ kind }) => kind === "block");
+    const paths = new Set<string>();
+    for (const { mode, stagingPath } of devices.volumes) {
+      if (mode === "Block" ? hasBlock : await this.#mayBeSource(stagingPath, found)) paths.add(stagingPath);
+    }
+    return paths;
+  }
+
+  async #mayBeSource(stagingPath: string, unknown: readonly MountPoint[]): Promise<boolean> {
+    if (unknown.length === 0) return false;
+    const staged = await mountedAt(this.#deps.mounts, stagingPath);
+    if (staged === undefined) return true;
+    return unknown.some(({ device, fileSystem }) => {
+      return fileSystem === staged.fileSystem || (device !== undefined && device === staged.device);
+    });
   }
 
   /**
@@ -65,7 +101,7 @@ export class UnknownVolumes {
     const left: UnknownVolume[] = [];
     // While they are looked at, what is staged may be what another one is published from.
     this.#unknown = found;
-    for (const volume of found) if (!(await this.#isSettled(volume, signal))) left.push(volume);
+    for (const volume of found) if (!(await this.#looksSettled(volume, signal))) left.push(volume);
     this.#unknown = left;
     for (const path of this.paths) if (!before.includes(path)) this.#tell(path);
   }
@@ -96,6 +132,16 @@ export class UnknownVolumes {
       if (theirs !== undefined && isPart(mount, theirs)) return { driver, handle };
     }
     return undefined;
+  }
+
+  async #looksSettled(volume: UnknownVolume, signal: AbortSignal | undefined): Promise<boolean> {
+    try {
+      return await this.#isSettled(volume, signal);
+    } catch (error) {
+      signal?.throwIfAborted();
+      this.#deps.log.warn("cannot look at a volume", { path: this.#pathOf(volume), error: errorMessage(error) });
+      return false;
+    }
   }
 
   async #isSettled(volume: UnknownVolume, signal: AbortSignal | undefined): Promise<boolean> {

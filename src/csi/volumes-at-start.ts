@@ -19,10 +19,9 @@ export async function takeUpVolumes(parts: TakeUpParts): Promise<readonly Unknow
     if (driver === "volumeDevices") unknown.push(...(await takeUpBlocks(parts)));
     else unknown.push(...(await takeUpDriver(parts, driver)));
   }
-  const withMounts = await podsWithMounts(parts);
   // Inline volumes are never staged; they are found when their pods are synced.
-  const all = devices.volumes.length === 0 ? [] : await directoriesOf(files, names.pods);
-  const pods = new Set([...all.map(({ name }) => name), ...withMounts]);
+  const withMounts = devices.volumes.length === 0 ? await podsWithMounts(parts).catch(() => undefined) : undefined;
+  const pods = withMounts ?? (await directoriesOf(files, names.pods)).map(({ name }) => name);
   for (const uid of pods) unknown.push(...(await takeUpPod(parts, uid)));
   return unknown;
 }
@@ -52,7 +51,8 @@ async function takeUpDriver(parts: TakeUpParts, driver: string): Promise<readonl
       takeUpStaged(parts, directory, identityOf(data));
       continue;
     }
-    if (data === undefined) await removeUnfinished(parts, directory);
+    // What cannot be removed must not keep the node from starting.
+    if (data === undefined) await removeUnfinished(parts, directory).catch(() => {});
     unknown.push({ kind: "staged", driver, directory });
   }
   return unknown;
@@ -94,7 +94,8 @@ async function takeUpBlocks(parts: TakeUpParts): Promise<readonly UnknownVolume[
 async function blockDataOf({ files, names, mounts }: TakeUpParts, name: string): Promise<VolumeData | undefined> {
   const directory = names.blockData(name);
   // It may be a PersistentVolume's named `data`, and a driver may have mounted something there.
-  if (notVolumes.has(name) && (await mounts.below(directory)).length > 0) return undefined;
+  const isMounted = async (): Promise<boolean> => (await mounts.below(directory)).length > 0;
+  if (notVolumes.has(name) && (await isMounted().catch(() => true))) return undefined;
   return await loadVolumeData(files, directory);
 }
 

@@ -23,11 +23,12 @@ export class NodeVolumes {
   #earlier: ReadonlySet<string> | undefined;
   /** Whether this run may not know all of it. */
   #keepsEarlier = true;
+  #isCleared: (volume: string) => boolean = () => false;
   #attached: ReadonlyMap<string, string> = new Map();
 
   /** What the Node's `volumesInUse` should be, sorted. */
   get used(): readonly string[] {
-    const earlier = this.#isComplete && this.#keepsEarlier ? (this.#earlier ?? []) : [];
+    const earlier = this.#isComplete ? [...(this.#earlier ?? [])].filter((volume) => this.#mayBeUsed(volume)) : [];
     return [...new Set([...this.#users.keys(), ...earlier])].toSorted();
   }
 
@@ -50,9 +51,11 @@ export class NodeVolumes {
 
   /**
    * They have, but some volumes on disk are unknown: what an earlier run had in use stays listed until {@link complete}.
+   * @param isCleared whether a volume is certainly none of them
    */
-  completeKnown(): void {
+  completeKnown(isCleared: (volume: string) => boolean = () => false): void {
     this.#isComplete = true;
+    this.#isCleared = isCleared;
     this.#dropUnused();
     this.#usedChanged.emit();
   }
@@ -144,7 +147,7 @@ export class NodeVolumes {
 
   /** An earlier run had it, and may have left it where this run does not know it. */
   #mayBeUsed(volume: string): boolean {
-    return this.#keepsEarlier && this.#earlier?.has(volume) === true;
+    return this.#keepsEarlier && this.#earlier?.has(volume) === true && !this.#isCleared(volume);
   }
 
   #drop(volume: string): void {

@@ -17,18 +17,29 @@ const uncorrected = 4;
  * What is on a device: a type of file systems, or other data that blkid(8) knows; undefined: nothing that it knows.
  * @throws Error when that cannot be told
  */
-export async function formatOf({ processes }: DiskPorts, device: string): Promise<string | undefined> {
+export async function formatOf(ports: DiskPorts, device: string): Promise<string | undefined> {
+  const found = await probe(ports, device);
+  // blkid(8) also finds nothing on a device that it cannot read, on which there may be everything. If the first look was
+  // one of those and reading works again, the second one finds it.
+  if (found !== undefined) return found;
+  await requireReadable(ports, device);
+  const again = await probe(ports, device);
+  if (again === undefined) await requireReadable(ports, device);
+  return again;
+}
+
+async function probe({ processes }: DiskPorts, device: string): Promise<string | undefined> {
   const words = ["-p", "-s", "TYPE", "-s", "PTTYPE", "-o", "export", device];
   const result = await run(processes, "blkid", words, lookMs);
-  if (result.exitCode === nothingFound) {
-    // It also says so of a device that it cannot read, on which there may be everything.
-    const read = await run(processes, "dd", [`if=${device}`, "of=/dev/null", "bs=4096", "count=1"], lookMs);
-    if (read.exitCode !== 0) throw failed(`cannot read disk ${device}`, read);
-    return undefined;
-  }
+  if (result.exitCode === nothingFound) return undefined;
   if (result.exitCode !== 0) throw failed(`failed to get disk format of disk ${device}`, result);
   if (/^PTTYPE=./mu.test(result.stdout)) return "unknown data, probably partitions";
   return /^TYPE=(.+)$/mu.exec(result.stdout)?.[1] ?? "unknown data";
+}
+
+async function requireReadable({ processes }: DiskPorts, device: string): Promise<void> {
+  const read = await run(processes, "dd", [`if=${device}`, "of=/dev/null", "bs=4096", "count=1"], lookMs);
+  if (read.exitCode !== 0) throw failed(`cannot read disk ${device}`, read);
 }
 
 /** Makes a file system on a device that has none. */

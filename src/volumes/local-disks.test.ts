@@ -24,6 +24,8 @@ class Disk implements Pick<Processes, "run"> {
   /** What blkid says; undefined: nothing. */
   content: string | undefined;
   problems: Readonly<Record<string, Partial<CommandResult>>> = {};
+  /** As many looks find nothing, because the device cannot be read. */
+  blindLooks = 0;
 
   async run(program: string, words: readonly string[]): Promise<CommandResult> {
     this.commands.push([program, ...words].join(" "));
@@ -31,7 +33,7 @@ class Disk implements Pick<Processes, "run"> {
     const problem = this.problems[program];
     if (problem !== undefined) return { ...good, ...problem };
     if (program === "blkid") {
-      return this.content === undefined
+      return this.content === undefined || this.blindLooks-- > 0
         ? { ...good, exitCode: 2 }
         : { ...good, stdout: `DEVNAME=x\n${this.content}\n` };
     }
@@ -96,7 +98,7 @@ const look = `blkid -p -s TYPE -s PTTYPE -o export ${device}`;
 test("an empty device gets a file system, is mounted once for its pods, and unmounted after the last", async () => {
   const { manager, disk } = fixture;
   await manager.mount(podOf("a"), needs, cause, signal);
-  assert.deepEqual(disk.commands, [look, read, `mkfs.ext4 -F -m0 ${device}`]);
+  assert.deepEqual(disk.commands, [look, read, look, read, `mkfs.ext4 -F -m0 ${device}`]);
   const [told] = fixture.entries.filter(({ what }) => what === "FormatDisk");
   assert.deepEqual(
     [told?.message, told?.cause?.code],
@@ -114,7 +116,7 @@ test("an empty device gets a file system, is mounted once for its pods, and unmo
   fixture.begin();
   await fixture.manager.release(podRef(podOf("b")), { cause }, signal);
   assert.deepEqual([await fixture.mounted(), await fixture.files.stat(place)], [[], undefined]);
-  assert.equal(disk.commands.length, 3);
+  assert.equal(disk.commands.length, 5);
 });
 
 test("what is on a device is checked and mounted, and never formatted", async () => {
@@ -155,8 +157,16 @@ test("a read-only claim formats and checks nothing", async () => {
   );
   disk.content = "TYPE=ext4";
   await fixture.manager.mount(podOf("b", true), needs, cause, signal);
-  assert.deepEqual(disk.commands, [look, read, look]);
+  assert.deepEqual(disk.commands, [look, read, look, read, look]);
   assert.deepEqual((await fixture.mounts.list())[0]?.options, ["ro", "noatime"]);
+});
+
+test("a device that can be read again after a look at it is looked at anew", async () => {
+  const { disk } = fixture;
+  disk.content = "TYPE=ext4";
+  disk.blindLooks = 1;
+  await fixture.manager.mount(podOf("a"), needs, cause, signal);
+  assert.deepEqual(disk.commands, [look, read, look, `fsck -a ${device}`]);
 });
 
 test("a device that cannot be read is not taken for an empty one", async () => {

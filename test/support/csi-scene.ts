@@ -113,7 +113,7 @@ export class CsiScene {
     });
     await this.drivers.add("d", "/csi.sock", "1.0.0");
     await this.unknown.look(await takeUpVolumes({ files, mounts, names, devices, publications }), undefined);
-    if (this.unknown.mayBePublished) devices.keepFound();
+    devices.keepFound(await this.unknown.sources());
     this.devices.start(signal);
   }
 
