@@ -4,10 +4,10 @@ import { observed, thresholdOf } from "../../test/support/eviction.ts";
 import { limitText, metText, plainAmount } from "./plain-amounts.ts";
 
 test("bytes are given in the largest binary unit, rounded, and counts in full", () => {
-  const amounts = [0n, 1023n, 1024n, 1_073_741_823n, 3n << 29n, 5n << 50n];
+  const amounts = [0n, 1023n, 1024n, 1_048_575n, 1_048_524n, 1_073_741_823n, 3n << 29n, 5n << 50n];
   assert.deepEqual(
     amounts.map((amount) => plainAmount("memory", amount)),
-    ["0", "1023", "1Ki", "1024Mi", "1.5Gi", "5120Ti"],
+    ["0", "1023", "1Ki", "1Mi", "1023.9Ki", "1Gi", "1.5Gi", "5120Ti"],
   );
   assert.deepEqual([plainAmount("pids", 32_768n), plainAmount("inodes", 1024n)], ["32768", "1024"]);
 });

@@ -12,8 +12,13 @@ export function plainAmount(resource: StarvedResource, amount: bigint): string {
   if (resource !== "memory" && resource !== "ephemeral-storage") return amount.toString();
   let value = Number(amount);
   let power = 0;
-  for (; Math.abs(value) >= 1024 && power < units.length - 1; power++) value /= 1024;
-  return `${Math.round(value * 10) / 10}${units[power]}`;
+  // Rounded first: what rounds to 1024Ki is 1Mi.
+  for (; Math.abs(rounded(value)) >= 1024 && power < units.length - 1; power++) value /= 1024;
+  return `${rounded(value)}${units[power]}`;
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 10) / 10;
 }
 
 /** `100Mi`, `95.4Mi (100M)`, `100 (10% of 1000)`. Pure. */
