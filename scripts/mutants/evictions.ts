@@ -212,7 +212,7 @@ export const evictionMutants: readonly Mutant[] = [
   {
     name: "ranked-by-earlier-figures",
     lives: "pressure",
-    file: "src/eviction/node-evictions.ts",
+    file: "src/eviction/decision-usage.ts",
     from: 'await usage.readStorage(pods, "anew", signal)',
     to: 'await usage.readStorage(pods, "kept", signal)',
   },

@@ -168,10 +168,11 @@ export class EvictionManager implements NodePressure {
         remedy: "try again in a moment; 'podwright doctor' shows whether the runtime answers",
       });
     }
-    const ranked = await this.#node.rank(signal, machine, never);
+    const { ranked, problem } = await this.#node.rank(signal, machine, never);
+    const unmeasured = problem === undefined ? "" : `; what pods use could not be measured now (${problem})`;
     return {
       signal,
-      standing: standingText(signal, this.#thresholds, machine.observations),
+      standing: `${standingText(signal, this.#thresholds, machine.observations)}${unmeasured}`,
       available: numberOf(machine.observations.get(signal)?.available),
       pods: ranked.map((each) => {
         return { ...podRef(each.pod), place: placeText(each, signal), evictable: !each.isCritical };
@@ -311,7 +312,13 @@ export class EvictionManager implements NodePressure {
     const near = new Set(nearThresholds(this.#thresholds, this.#looks).map((threshold) => threshold.signal));
     if (near.size === 0) return;
     this.#watchesAtMs = nowMs + usualPeriodMs;
-    for (const about of near) await this.#recent.watch(about, this.#evictor.candidates(), signal);
+    try {
+      for (const about of near) await this.#recent.watch(about, this.#evictor.candidates(), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      // The explanation of an eviction gets shorter by this, nothing else.
+      this.#deps.log.debug("cannot measure what pods use near a threshold", { error: errorMessage(error) });
+    }
   }
 
   /** Without thresholds for disks nobody has asked for the location of images and containers. */

@@ -121,3 +121,64 @@ test("a pod goes for memory although storage cannot be measured", async () => {
     assert.deepEqual(scene.victims, ["limited"]);
   });
 });
+
+test("while usage cannot be measured, pods go for the node by what is known: by priority, and the last figures", async () => {
+  for (const [signal, kind] of [
+    ["nodefs.available", "storage"],
+    ["memory.available", "running"],
+  ] as const) {
+    for (const wasMeasured of [false, true]) {
+      const scene = new EvictionScene({ thresholds: [thresholdOf(signal, "100Mi")] });
+      const volumes = [{ name: "data", isLocal: true, bytes: 300 << 20, inodes: 1 }];
+      for (const [name, priority] of [
+        ["important", 7],
+        ["usual", 0],
+      ] as const) {
+        scene.add(podWith(name, {}, { priority }), 10);
+        scene.usages.delete(`uid-${name}`);
+      }
+      await scene.play(async () => {
+        scene.usages.set("uid-important", { memoryBytes: 300 << 20, containers: [], volumes });
+        if (wasMeasured) scene.measure(kind);
+        scene.sees = observed({ [signal]: 900n << 20n });
+        scene.storageFails = scene.runningFails = true;
+        await scene.clock.advance(20_000);
+        scene.short(signal);
+        await scene.clock.advance(10_000);
+        // A pod of which nothing is known may be no gain, whatever its priority.
+        assert.deepEqual(scene.victims, [wasMeasured ? "important" : "usual"]);
+        assert.match((await scene.manager.preview(signal)).standing, /could not be measured now \(timed out\)$/u);
+      });
+      const [why = ""] = scene.journal.messages("PodEvicted");
+      assert.match(why, /; usage could not be measured now \(timed out\); /u);
+      assert.match(
+        why,
+        wasMeasured ? /used 300Mi of [a-z-]+ \d\d s ago/u : /ranked 1 of 2: usage not known, requests none/u,
+      );
+    }
+  }
+});
+
+test("the figures of a ranking serve the next one, for three minutes", async () => {
+  for (const [seconds, next] of [
+    [60, "large"],
+    [240, "unknown"],
+  ] as const) {
+    const scene = new EvictionScene();
+    scene.add(podWith("first"), 900);
+    scene.add(podWith("large"), 500);
+    scene.add(podWith("unknown", {}, { priority: -1 }), 0);
+    scene.usages.delete("uid-unknown");
+    await scene.play(async () => {
+      scene.short();
+      await scene.clock.advance(10_000);
+      scene.runningFails = true;
+      scene.sees = observed({ "memory.available": 900n << 20n });
+      scene.gone("first");
+      await scene.clock.advance(seconds * 1000);
+      scene.short();
+      await scene.clock.advance(10_000);
+      assert.deepEqual(scene.victims, ["first", next]);
+    });
+  }
+});

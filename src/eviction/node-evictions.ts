@@ -1,16 +1,15 @@
-import type { Pod } from "../api/pod.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { evictionGraceSeconds } from "./evicted.ts";
 import type { AcceptedEvictions } from "./accepted-evictions.ts";
 import type { ChangeReports } from "./change-reports.ts";
+import { DecisionUsage } from "./decision-usage.ts";
 import type { Evictor } from "./evictor.ts";
-import { type FileSystems, isOfDisk, storageParts } from "./file-systems.ts";
 import type { MachineState } from "./machine-state.ts";
 import { evictionMessage } from "./messages.ts";
 import type { NodeReclaim } from "./node-reclaim.ts";
-import { type PodUsage, type PodUsageReader, usageOf } from "./pod-usage.ts";
+import type { PodUsageReader } from "./pod-usage.ts";
 import { metText } from "./plain-amounts.ts";
 import { podsToEvict } from "./pods-to-evict.ts";
 import { type Ranked, rankPods } from "./rank.ts";
@@ -28,14 +27,20 @@ export interface NodeEvictionsDependencies {
   readonly evictor: Evictor;
   readonly accepted: Pick<AcceptedEvictions, "changeOf">;
   readonly reports: ChangeReports;
-  readonly recent: Pick<RecentUsage, "text">;
+  readonly recent: Pick<RecentUsage, "text" | "keep" | "last">;
   /** Observes the machine again. */
   readonly look: (signal: AbortSignal) => Promise<MachineState>;
 }
 
-/** A choice among ranked pods. */
-interface Choice {
+/** Pods in eviction order. */
+export interface Ranking {
   readonly ranked: readonly Ranked[];
+  /** Why their usage could not be measured: they are ranked by what was last known of it. Undefined: it was. */
+  readonly problem: string | undefined;
+}
+
+/** A choice among ranked pods. */
+interface Choice extends Ranking {
   /** Those that still run. */
   readonly running: ReadonlySet<Ranked>;
   readonly threshold: Threshold;
@@ -46,12 +51,14 @@ interface Choice {
 export class NodeEvictions {
   readonly #deps: NodeEvictionsDependencies;
   readonly #maxPodGraceSeconds: number;
+  readonly #usage: DecisionUsage;
   /** Undefined: nothing can be reclaimed at node level. */
   #reclaim: SpaceReclaim | undefined;
 
   /** @param maxPodGraceSeconds evictionMaxPodGracePeriod */
   constructor(deps: NodeEvictionsDependencies, maxPodGraceSeconds: number) {
     this.#deps = deps;
+    this.#usage = new DecisionUsage(deps);
     this.#maxPodGraceSeconds = maxPodGraceSeconds;
   }
 
@@ -59,36 +66,11 @@ export class NodeEvictions {
     this.#reclaim = new SpaceReclaim(this.#deps, reclaim);
   }
 
-  /** Pods in eviction order for a signal, by their current usage. */
-  async rank(
-    about: Signal,
-    { fileSystems }: Pick<MachineState, "fileSystems">,
-    signal: AbortSignal,
-  ): Promise<Ranked[]> {
-    const { usage, evictor } = this.#deps;
-    const pods = evictor.candidates();
-    const usages = isOfDisk(about)
-      ? await this.#storage(about, { pods, fileSystems }, signal)
-      : await usage.readRunning(pods, signal);
-    return rankPods(
-      pods.map((pod) => ({ pod, usage: usages.get(pod.metadata.uid) })),
-      about,
-      fileSystems,
-    );
-  }
-
-  /** Measurements have a time limit: those that were cut off get one more, for themselves alone. */
-  async #storage(
-    about: Signal,
-    { pods, fileSystems }: { readonly pods: readonly Pod[]; readonly fileSystems: FileSystems | undefined },
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, PodUsage>> {
-    const { usage } = this.#deps;
-    const parts = storageParts(about, fileSystems);
-    const usages = await usage.readStorage(pods, "anew", signal);
-    const isWhole = ({ metadata }: Pod): boolean => usageOf(usages.get(metadata.uid), about, parts)?.isWhole === true;
-    const left = pods.filter((pod) => !isWhole(pod));
-    return left.length === 0 ? usages : new Map([...usages, ...(await usage.readStorage(left, "anew", signal))]);
+  /** Pods in eviction order for a signal, by their current usage, or what was last known of it. */
+  async rank(about: Signal, { fileSystems }: Pick<MachineState, "fileSystems">, signal: AbortSignal): Promise<Ranking> {
+    const pods = this.#deps.evictor.candidates();
+    const { candidates, problem } = await this.#usage.read(about, pods, fileSystems, signal);
+    return { ranked: rankPods(candidates, about, fileSystems), problem };
   }
 
   /**
@@ -155,7 +137,7 @@ export class NodeEvictions {
     signal: AbortSignal,
   ): Promise<"evicted" | "waits" | "nobody"> {
     const { log, evictor, accepted, reports } = this.#deps;
-    const ranked = await this.rank(threshold.signal, seen, signal);
+    const { ranked, problem } = await this.rank(threshold.signal, seen, signal);
     // A pod that ended while usage was being read has released its resources.
     const running = new Set(ranked.filter(({ pod }) => evictor.isCandidate(pod)));
     const victim = ranked.find((each) => !each.isCritical && running.has(each));
@@ -172,25 +154,26 @@ export class NodeEvictions {
       );
       if (reports.tell(pods, { signal: threshold.signal, change, cause: because })) return "waits";
     }
-    this.#evict(victim, { ranked, running, threshold, because }, seen);
+    this.#evict(victim, { ranked, problem, running, threshold, because }, seen);
     return "evicted";
   }
 
   #evict(
     victim: Ranked,
-    { ranked, running, threshold, because }: Choice,
+    { ranked, problem, running, threshold, because }: Choice,
     { pressure, observations, atMs }: MachineState,
   ): void {
     const { pod, usage } = victim;
     const { signal } = threshold;
     const { clock, evictor, recent } = this.#deps;
     const rank = victimText({ ranked, running }, victim, signal);
+    const unmeasured = problem === undefined ? "" : `; usage could not be measured now (${problem})`;
     const due = byUrgency(pressure.due);
     const starvation = { resource: resourceOf(signal), due, observations };
     evictor.evict(pod, {
       signal,
       ...evictionMessage(pod, usage, starvation),
-      explanation: `${rank}; ${recent.text(signal, pod.metadata.uid)}`,
+      explanation: `${rank}${unmeasured}; ${recent.text(signal, pod.metadata.uid)}`,
       graceSeconds: evictionGraceSeconds(pod, threshold, this.#maxPodGraceSeconds),
       disruption: true,
       because,

@@ -6,18 +6,29 @@ import { resourceOf, type Signal, type StarvedResource } from "./thresholds.ts";
 /** How many of the next pods are named. */
 const namedNext = 2;
 
-/** What decides the pod's rank: `uses 512Mi of memory, 256Mi more than it requests, priority 0`. Pure. */
+/**
+ * What decides the pod's rank: `uses 512Mi of memory, 256Mi more than it requests, priority 0`, or `used 512Mi of memory
+ * 40 s ago, …` if that could not be measured now. Pure.
+ */
 export function placeText(ranked: Ranked, signal: Signal): string {
-  const { amount, isPart, request, exceeds, priority, isCritical, usage } = ranked;
+  const { amount, isPart, request, exceeds, priority, isCritical, usage, measuredAgoMs } = ranked;
   const resource = resourceOf(signal);
   const text = (value: number): string => plainAmount(resource, BigInt(value));
-  const used =
-    amount === undefined ? "usage not known" : `uses ${isPart ? "at least " : ""}${text(amount)}${nounOf(resource)}`;
-  const requested = requestText(resource, exceeds, text(Math.abs((amount ?? 0) - request)), request > 0);
+  const [uses, ago] =
+    measuredAgoMs === undefined ? ["uses", ""] : ["used", ` ${Math.round(measuredAgoMs / 1000)} s ago`];
+  const least = isPart ? "at least " : "";
+  const used = amount === undefined ? "usage not known" : `${uses} ${least}${text(amount)}${nounOf(resource)}`;
+  const requested = requestText(
+    resource,
+    amount === undefined
+      ? `requests ${text(request)}`
+      : `${text(Math.abs(amount - request))} ${exceeds ? "more" : "less"} than it requests`,
+    request > 0,
+  );
   const swapped =
     resource === "memory" && (usage?.swapBytes ?? 0) > 0 ? ` and ${text(usage?.swapBytes ?? 0)} of swap` : "";
   const critical = isCritical ? ", critical: never evicted" : "";
-  return `${used}${swapped}${amount === undefined ? "" : requested}, priority ${priority}${critical}`;
+  return `${used}${swapped}${amount === undefined ? "" : ago}${requested}, priority ${priority}${critical}`;
 }
 
 /**
@@ -47,8 +58,8 @@ function nounOf(resource: StarvedResource): string {
   return resource === "inodes" ? " inodes" : ` of ${resource}`;
 }
 
-function requestText(resource: StarvedResource, exceeds: boolean, difference: string, hasRequest: boolean): string {
+function requestText(resource: StarvedResource, request: string, hasRequest: boolean): string {
   if (resource === "pids" || resource === "inodes") return "";
   if (!hasRequest) return ", requests none";
-  return exceeds ? `, ${difference} more than it requests` : `, ${difference} less than it requests`;
+  return `, ${request}`;
 }

@@ -29,6 +29,24 @@ test("for memory, pods above their request go first, then by priority, then by t
   ]);
 });
 
+test("of pods whose usage is unknown the lower priority goes first, then the smaller request", () => {
+  const candidates = [
+    memory(podWith("asks", { memory: "1Gi" }), undefined),
+    memory(podWith("important", {}, { priority: 5 }), undefined),
+    memory(podWith("asks-less", { memory: "1Mi" }), undefined),
+    memory(podWith("known", {}, { priority: 9 }), 1),
+  ];
+  const ranked = rankPods(candidates, "memory.available", "one");
+  assert.deepEqual(names(ranked), ["known", "asks-less", "asks", "important"]);
+});
+
+test("usage that was not measured for the ranking is said to be of the past", () => {
+  const candidate = { ...memory(podWith("web", { memory: "10Mi" }), 30), measuredAgoMs: 41_000 };
+  const [ranked] = rankPods([candidate], "memory.available", "one");
+  const text = "used 30Mi of memory 41 s ago, 20Mi more than it requests, priority 0";
+  assert.equal(ranked && placeText(ranked, "memory.available"), text);
+});
+
 test("critical pods come last, and before them those whose usage is unknown", () => {
   const candidates = [
     memory(podWith("critical", {}, { priority: 2_000_000_000 }), 900),
@@ -127,7 +145,7 @@ test("a pod's rank is explained with everything that decides it", () => {
       "uses 30Mi of memory, 20Mi more than it requests, priority 0",
       "uses 5Mi of memory, requests none, priority 0",
       "uses 60Mi of memory, 4Mi less than it requests, priority 7",
-      "usage not known, priority 0",
+      "usage not known, requests none, priority 0",
     ],
   );
   const [victim] = ranked;
@@ -153,7 +171,7 @@ test("a pod of which a figure is missing is ranked by the rest if that exceeds i
     [
       "uses at least 40Mi of ephemeral-storage, 30Mi more than it requests, priority -1",
       "uses 60 of ephemeral-storage, requests none, priority 0",
-      "usage not known, priority -1",
+      "usage not known, requests 50Mi, priority -1",
     ],
   );
   assert.deepEqual(names(rankPods(candidates, "nodefs.inodesFree", "one")), ["volume", "above", "within"]);

@@ -11,6 +11,8 @@ export interface Candidate {
   readonly pod: Pod;
   /** Undefined: unknown. */
   readonly usage: PodUsage | undefined;
+  /** How old the usage is; undefined: it was measured for this ranking. */
+  readonly measuredAgoMs?: number;
 }
 
 /** A pod with everything that decides its rank. */
@@ -31,8 +33,9 @@ export interface Ranked extends Candidate {
  * Ranks pods in eviction order for a signal, as upstream: pods above their request, then by priority, then by the
  * excess; for pids by priority and number of processes. Critical pods, which are never evicted, come last. Two
  * differences: pods with unknown usage come last instead of first, because evicting them may gain nothing, and so do pods
- * of whose usage a part is unknown, unless the rest exceeds their request; and upstream subtracts requested bytes from
- * inode counts. Pure.
+ * of whose usage a part is unknown, unless the rest exceeds their request (among these the smallest request goes first
+ * after the priority: it is the one most likely to be exceeded); and upstream subtracts requested bytes from inode
+ * counts. Pure.
  */
 export function rankPods(
   candidates: readonly Candidate[],
@@ -42,7 +45,8 @@ export function rankPods(
   return candidates.map((candidate) => rankedOf(candidate, signal, fileSystems)).toSorted(compare);
 }
 
-function rankedOf({ pod, usage }: Candidate, signal: Signal, fileSystems: FileSystems | undefined): Ranked {
+function rankedOf(candidate: Candidate, signal: Signal, fileSystems: FileSystems | undefined): Ranked {
+  const { pod, usage } = candidate;
   const used = usageOf(usage, signal, storageParts(signal, fileSystems));
   const request = requestOf(pod, signal);
   const isKnown = used !== undefined && (used.isWhole || used.value > request);
@@ -50,7 +54,7 @@ function rankedOf({ pod, usage }: Candidate, signal: Signal, fileSystems: FileSy
   const isPart = isKnown && !used.isWhole;
   const exceeds = resourceOf(signal) !== "pids" && amount !== undefined && amount > request;
   const priority = pod.spec.priority ?? 0;
-  return { pod, usage, amount, isPart, request, exceeds, priority, isCritical: isCriticalPod(pod) };
+  return { ...candidate, amount, isPart, request, exceeds, priority, isCritical: isCriticalPod(pod) };
 }
 
 /** There are no requests for inodes and processes. */
@@ -75,6 +79,7 @@ function first(a: boolean, b: boolean): number {
   return Number(b) - Number(a);
 }
 
+/** Compared between pods whose usage is known, or between others: of those only the request counts. */
 function over({ amount = 0, request }: Ranked): number {
   return amount - request;
 }

@@ -3,7 +3,7 @@ import type { Clock } from "../ports/clock.ts";
 import { type FileSystems, isOfDisk, storageParts } from "./file-systems.ts";
 import { type MeasuredKind, type PodUsage, type PodUsageReader, usageOf } from "./pod-usage.ts";
 import { resourceOf, type Signal } from "./thresholds.ts";
-import { UsageHistory } from "./usage-history.ts";
+import { keptMs, UsageHistory } from "./usage-history.ts";
 
 export interface RecentUsageDependencies {
   readonly clock: Clock;
@@ -13,18 +13,28 @@ export interface RecentUsageDependencies {
   readonly fileSystems: () => FileSystems | undefined;
 }
 
+/** A pod's usage as it was measured last. */
+export interface LastUsage {
+  /** Monotonic ms. */
+  readonly atMs: number;
+  readonly usage: PodUsage;
+}
+
 /** Measurements that follow sooner are left out. */
 const pauseMs = 10_000;
 
 /**
  * What pods used in the last minutes, for the explanation of an eviction: as it was measured near a threshold, and
- * whenever others asked for it, such as a scraper of metrics. Nothing is measured for this alone while all is well.
+ * whenever others asked for it, such as a scraper of metrics. Nothing is measured for this alone while all is well. The
+ * last measurement of each pod is kept for a decision that cannot measure.
  */
 export class RecentUsage {
   readonly #deps: RecentUsageDependencies;
   readonly #histories = new Map<Signal, UsageHistory>();
   /** When a measurement of each kind that others asked for was last noted, monotonic ms. */
   readonly #notedMs = new Map<MeasuredKind, number>();
+
+  readonly #last: Readonly<Record<MeasuredKind, Map<string, LastUsage>>> = { running: new Map(), storage: new Map() };
 
   constructor(deps: RecentUsageDependencies) {
     this.#deps = deps;
@@ -40,6 +50,20 @@ export class RecentUsage {
       const usages = read();
       for (const about of signals()) if (this.#kindOf(about) === kind) this.#note(about, usages);
     });
+  }
+
+  /** Keeps what was measured for a decision. */
+  keep(about: Signal, usages: ReadonlyMap<string, PodUsage>): void {
+    const last = this.#last[this.#kindOf(about)];
+    const atMs = this.#deps.clock.monotonic();
+    for (const [uid, usage] of usages) last.set(uid, { atMs, usage });
+    for (const [uid, kept] of last) if (atMs - kept.atMs > keptMs) last.delete(uid);
+  }
+
+  /** What a pod used when it was last measured; undefined: not in the last minutes. */
+  last(about: Signal, uid: string): LastUsage | undefined {
+    const kept = this.#last[this.#kindOf(about)].get(uid);
+    return kept === undefined || this.#deps.clock.monotonic() - kept.atMs > keptMs ? undefined : kept;
   }
 
   /** Measures the usage of a signal's resource that gets short. */
@@ -60,6 +84,7 @@ export class RecentUsage {
   }
 
   #note(about: Signal, usages: ReadonlyMap<string, PodUsage>): void {
+    this.keep(about, usages);
     const parts = storageParts(about, this.#deps.fileSystems());
     const amounts = [...usages].map(([uid, used]) => {
       const amount = usageOf(used, about, parts);

@@ -8,7 +8,7 @@ interface Sample {
 }
 
 /** Period that is kept. */
-const keptMs = 180_000;
+export const keptMs = 180_000;
 
 /** The recent usage of a starved resource by pods. */
 export class UsageHistory {

@@ -56,8 +56,9 @@ export class EvictionScene {
   looks = 0;
   /** The machine is being observed. */
   onLook: () => void = () => {};
-  /** Storage cannot be measured. */
+  /** Storage cannot be measured, or memory and processes. */
   storageFails = false;
+  runningFails = false;
   onReclaim: () => void = () => {};
   onKill: (name: string) => void = () => {};
   /** Usage is being read. */
@@ -91,7 +92,10 @@ export class EvictionScene {
           return { observations: this.sees, fileSystems: this.fileSystems };
         },
         usage: {
-          readRunning: async () => this.#read(),
+          readRunning: async () => {
+            if (this.runningFails) throw new Error("timed out");
+            return this.#read();
+          },
           readStorage: async () => {
             if (this.storageFails) throw new Error("timed out");
             return this.#read();
