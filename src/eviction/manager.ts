@@ -11,12 +11,12 @@ import { ChangeReports } from "./change-reports.ts";
 import { type EvictionServices, Evictor } from "./evictor.ts";
 import { type FileSystems, isOfDisk, withContainerFs } from "./file-systems.ts";
 import { LimitEvictions } from "./limit-evictions.ts";
-import type { LookAtMachine, MachineState } from "./machine-state.ts";
+import type { LookAtMachine, MachineLook, MachineState } from "./machine-state.ts";
 import { nearPeriodMs, nearThresholds, nextLookMs, type PastLook, usualPeriodMs, withLook } from "./next-look.ts";
 import { NodeEvictions } from "./node-evictions.ts";
 import type { NodeReclaim } from "./node-reclaim.ts";
 import type { PodUsageReader } from "./pod-usage.ts";
-import { isMet, type Pressure, type PressureLook } from "./pressure.ts";
+import { isMet, type Observations, type Pressure, type PressureLook } from "./pressure.ts";
 import { type NodePressure, PressureMonitor } from "./pressure-monitor.ts";
 import { placeText } from "./rank-words.ts";
 import { RecentUsage } from "./recent-usage.ts";
@@ -49,13 +49,13 @@ export interface EvictionConfig {
 const lookLimitMs = 20_000;
 /** How long others wait for the first observation. */
 const firstLookMs = 5_000;
-const missedLayout: HealthCheck = {
+const missedLayout = {
   name: "eviction for disks",
   ok: true,
   warning: true,
   detail: "no pod is evicted for a disk: the runtime does not say where images and layers are, or they are not there",
   remedy: "see what the runtime answers: crictl imagefsinfo; its mount points have to exist on this machine",
-};
+} satisfies HealthCheck;
 /** Interval of checking whether an evicted pod is gone. */
 const pendingPeriodMs = 500;
 /** Unknown pods may rank before known ones: how long evictions for the node wait for them. */
@@ -107,8 +107,12 @@ export class EvictionManager implements NodePressure {
     this.#reports = reports;
     this.#limits = new LimitEvictions({ usage, evictor, accepted, reports });
     const look = async (signal: AbortSignal): Promise<MachineState> => await this.#look(signal);
-    const watched = (): Signal[] => this.#thresholds.map(({ signal }) => signal);
-    const recent = new RecentUsage({ clock, usage, signals: watched, fileSystems: () => this.#fileSystems });
+    const recent = new RecentUsage({
+      clock,
+      usage,
+      signals: () => [...this.#watched()],
+      fileSystems: () => this.#fileSystems,
+    });
     this.#recent = recent;
     const node = { clock, journal, log, usage, evictor, accepted, reports, recent, look };
     this.#node = new NodeEvictions(node, config.maxPodGraceSeconds);
@@ -150,29 +154,25 @@ export class EvictionManager implements NodePressure {
 
   /**
    * The pods in eviction order for a signal, by their current usage. Evicts nothing.
-   * @param name undefined: the most urgent signal, of those that are short if any is
-   * @throws PodwrightError (bad input) for an unknown signal
+   * @param name undefined: the most urgent signal that pods are evicted for, of those that are short if any is
+   * @throws PodwrightError for an unknown signal (bad input), and for a disk while it is not known what else is on it
    */
   async preview(name: string | undefined): Promise<EvictionPreview> {
     const never = new AbortController().signal;
-    const about = name ?? (await this.#mostUrgent(never)) ?? "memory.available";
-    const signal = signals.find((each) => each === about);
-    if (signal === undefined) {
-      throw new PodwrightError(ExitCode.badInput, `${about} is not an eviction signal`, {
-        remedy: `use one of ${signals.join(", ")}`,
-      });
+    const named = name === undefined ? undefined : signalNamed(name);
+    const machine = await this.#observe(named === undefined ? this.#watched() : new Set([named]), never);
+    const isMissed = (each: Signal): boolean => isOfDisk(each) && machine.fileSystems === undefined;
+    if (named !== undefined && isMissed(named)) {
+      throw new PodwrightError(ExitCode.failed, missedLayout.detail, { remedy: missedLayout.remedy });
     }
-    const machine = await this.#deps.look(new Set([signal]), never);
-    if (isOfDisk(signal) && machine.fileSystems === undefined) {
-      throw new PodwrightError(ExitCode.failed, "the runtime has not said yet where images and writable layers are", {
-        remedy: "try again in a moment; 'podwright doctor' shows whether the runtime answers",
-      });
-    }
+    const urgent = this.#byUrgency(machine.observations);
+    const signal = named ?? urgent.find((each) => !isMissed(each)) ?? "memory.available";
+    const missed = named === undefined && urgent[0] !== undefined && isMissed(urgent[0]) ? missedLayout.detail : "";
     const { ranked, problem } = await this.#node.rank(signal, machine, never);
     const unmeasured = problem === undefined ? "" : `; what pods use could not be measured now (${problem})`;
     return {
       signal,
-      standing: `${standingText(signal, this.#thresholds, machine.observations)}${unmeasured}`,
+      standing: `${standingText(signal, this.#thresholds, machine.observations)}${missed && `; ${missed}`}${unmeasured}`,
       available: numberOf(machine.observations.get(signal)?.available),
       pods: ranked.map((each) => {
         return { ...podRef(each.pod), place: placeText(each, signal), evictable: !each.isCritical };
@@ -180,10 +180,22 @@ export class EvictionManager implements NodePressure {
     };
   }
 
-  async #mostUrgent(signal: AbortSignal): Promise<Signal | undefined> {
-    const { observations } = await this.#deps.look(new Set(this.#thresholds.map((each) => each.signal)), signal);
+  /** Signals with thresholds, those that are short first. */
+  #byUrgency(observations: Observations): Signal[] {
     const met = this.#thresholds.filter((threshold) => isMet(threshold, observations, false));
-    return byUrgency(met.length > 0 ? met : this.#thresholds)[0]?.signal;
+    return [...byUrgency(met), ...byUrgency(this.#thresholds)].map((each) => each.signal);
+  }
+
+  #watched(): ReadonlySet<Signal> {
+    return new Set(this.#thresholds.map((threshold) => threshold.signal));
+  }
+
+  /** A disk that does not answer keeps nobody waiting. */
+  async #observe(wanted: ReadonlySet<Signal>, signal: AbortSignal): Promise<MachineLook> {
+    const { clock, look } = this.#deps;
+    return await withDeadline(clock, "a check of the node's pressure", lookLimitMs, signal, (within) =>
+      look(wanted, within),
+    );
   }
 
   /** Allows evictions by changed settings. @returns whether they waited for that */
@@ -236,11 +248,8 @@ export class EvictionManager implements NodePressure {
   }
 
   async #look(signal: AbortSignal): Promise<MachineState> {
-    const { clock, look, accepted } = this.#deps;
-    const wanted = new Set(this.#thresholds.map((threshold) => threshold.signal));
-    const machine = await withDeadline(clock, "a check of the node's pressure", lookLimitMs, signal, (within) =>
-      look(wanted, within),
-    );
+    const { clock, accepted } = this.#deps;
+    const machine = await this.#observe(this.#watched(), signal);
     if (machine.fileSystems !== this.#fileSystems) {
       this.#fileSystems = machine.fileSystems;
       this.#thresholds = withContainerFs(this.#config.thresholds, machine.fileSystems);
@@ -323,7 +332,7 @@ export class EvictionManager implements NodePressure {
 
   /** Without thresholds for disks nobody has asked for the location of images and containers. */
   async #fileSystemsNow(seen: MachineState | undefined, signal: AbortSignal): Promise<FileSystems | undefined> {
-    return seen?.fileSystems ?? (await this.#deps.look(new Set(["nodefs.available"]), signal)).fileSystems;
+    return seen?.fileSystems ?? (await this.#observe(new Set(["nodefs.available"]), signal)).fileSystems;
   }
 
   #pauseMs(): number {
@@ -337,6 +346,14 @@ export class EvictionManager implements NodePressure {
 /** Which pod goes for a disk, and what is removed before, depends on what else is on it. Conditions hold all the same. */
 function withoutDisks(pressure: PressureLook): PressureLook {
   return { ...pressure, due: pressure.due.filter(({ signal }) => !isOfDisk(signal)) };
+}
+
+function signalNamed(name: string): Signal {
+  const signal = signals.find((each) => each === name);
+  if (signal !== undefined) return signal;
+  throw new PodwrightError(ExitCode.badInput, `${name} is not an eviction signal`, {
+    remedy: `use one of ${signals.join(", ")}`,
+  });
 }
 
 function numberOf(amount: bigint | undefined): number | undefined {

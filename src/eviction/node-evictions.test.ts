@@ -27,8 +27,11 @@ test("while it is not known where images are, no pod goes for a disk, nothing is
   await scene.play(async () => {
     await scene.clock.advance(30_000);
     assert.deepEqual([scene.victims, scene.reclaimed, scene.manager.pressures], [[], [], ["DiskPressure"]]);
-    await assert.rejects(scene.manager.preview("nodefs.available"), /has not said yet where images/u);
-    assert.match((await scene.manager.preview("memory.available")).standing, /^memory\.available is 900Mi/u);
+    await assert.rejects(scene.manager.preview("nodefs.available"), /^PodwrightError: no pod is evicted for a disk: /u);
+    assert.match((await scene.manager.preview("memory.available")).standing, /^memory\.available is 900Mi.*100Mi$/u);
+    const next = await scene.manager.preview(undefined);
+    assert.deepEqual([next.signal, next.pods.length], ["memory.available", 1]);
+    assert.match(next.standing, /^memory\.available is 900Mi.*100Mi; no pod is evicted for a disk: /u);
     const told = scene.manager.health().find(({ name }) => name === "eviction for disks");
     assert.match(told?.detail ?? "", /^no pod is evicted for a disk/u);
     scene.fileSystems = "one";
@@ -181,4 +184,22 @@ test("the figures of a ranking serve the next one, for three minutes", async () 
       assert.deepEqual(scene.victims, ["first", next]);
     });
   }
+});
+
+test("a machine that does not answer delays limits and previews by 20 seconds", async () => {
+  const scene = new EvictionScene({ thresholds: [] });
+  const limits = { "ephemeral-storage": "1Mi" };
+  scene.add(podWith("over", {}, { containers: [{ name: "c", image: "i", resources: { limits } }] }), 1);
+  scene.usages.set("uid-over", { containers: [], volumes: [], ephemeralBytes: 2 << 20 });
+  scene.sight = new Promise(() => {});
+  await scene.play(async () => {
+    for (const name of [undefined, "nodefs.available"]) {
+      const refused = assert.rejects(scene.manager.preview(name), /timed out after 20 s/u);
+      await scene.clock.advance(20_000);
+      await refused;
+    }
+    scene.sight = Promise.resolve();
+    await scene.clock.advance(30_000);
+    assert.deepEqual(scene.victims, ["over"]);
+  });
 });

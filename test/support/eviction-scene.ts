@@ -56,6 +56,8 @@ export class EvictionScene {
   looks = 0;
   /** The machine is being observed. */
   onLook: () => void = () => {};
+  /** An observation takes until then. */
+  sight: Promise<void> = Promise.resolve();
   /** Storage cannot be measured, or memory and processes. */
   storageFails = false;
   runningFails = false;
@@ -88,6 +90,7 @@ export class EvictionScene {
         look: async () => {
           this.looks++;
           this.onLook();
+          await this.sight;
           if (this.sees instanceof Error) throw this.sees;
           return { observations: this.sees, fileSystems: this.fileSystems };
         },
