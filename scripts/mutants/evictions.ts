@@ -171,8 +171,8 @@ export const evictionMutants: readonly Mutant[] = [
     name: "garbage-of-the-first-threshold-only",
     lives: "pressure",
     file: "src/eviction/node-evictions.ts",
-    from: "const reclaimed = earlier ? undefined :",
-    to: "const reclaimed = earlier || causes.size > 1 ? undefined :",
+    from: "const reclaimed = tried.has(threshold) ? undefined :",
+    to: "const reclaimed = tried.has(threshold) || causes.size > 1 ? undefined :",
   },
   {
     name: "project-of-others-taken",

@@ -16,7 +16,7 @@ import { nearPeriodMs, nearThresholds, nextLookMs, type PastLook, usualPeriodMs,
 import { NodeEvictions } from "./node-evictions.ts";
 import type { NodeReclaim } from "./node-reclaim.ts";
 import type { PodUsageReader } from "./pod-usage.ts";
-import { isMet, type Observations, type Pressure, type PressureLook } from "./pressure.ts";
+import { isMet, type Observations, type Pressure, withoutDisks } from "./pressure.ts";
 import { type NodePressure, PressureMonitor } from "./pressure-monitor.ts";
 import { placeText } from "./rank-words.ts";
 import { RecentUsage } from "./recent-usage.ts";
@@ -190,7 +190,7 @@ export class EvictionManager implements NodePressure {
     return new Set(this.#thresholds.map((threshold) => threshold.signal));
   }
 
-  /** A disk that does not answer keeps nobody waiting. */
+  /** A disk that does not answer keeps nobody waiting for longer than the limit. */
   async #observe(wanted: ReadonlySet<Signal>, signal: AbortSignal): Promise<MachineLook> {
     const { clock, look } = this.#deps;
     return await withDeadline(clock, "a check of the node's pressure", lookLimitMs, signal, (within) =>
@@ -259,6 +259,7 @@ export class EvictionManager implements NodePressure {
     accepted.judge(machine.observations, machine.fileSystems, nowMs);
     this.#looks = withLook(this.#looks, { atMs: nowMs, observations: machine.observations });
     const pressure = this.#monitor.judge(this.#thresholds, machine.observations, nowMs);
+    // Which pod goes for a disk, and what is removed before, depends on what else is on it. Conditions hold all the same.
     return { ...machine, atMs: nowMs, pressure: this.#isLayoutMissed ? withoutDisks(pressure) : pressure };
   }
 
@@ -341,11 +342,6 @@ export class EvictionManager implements NodePressure {
     const isWatched = watchesMemory && this.#thresholds.some(({ signal }) => resourceOf(signal) === "memory");
     return isWatched ? nearPeriodMs : nextLookMs(this.#thresholds, this.#looks);
   }
-}
-
-/** Which pod goes for a disk, and what is removed before, depends on what else is on it. Conditions hold all the same. */
-function withoutDisks(pressure: PressureLook): PressureLook {
-  return { ...pressure, due: pressure.due.filter(({ signal }) => !isOfDisk(signal)) };
 }
 
 function signalNamed(name: string): Signal {

@@ -12,6 +12,7 @@ import type { NodeReclaim } from "./node-reclaim.ts";
 import type { PodUsageReader } from "./pod-usage.ts";
 import { metText } from "./plain-amounts.ts";
 import { podsToEvict } from "./pods-to-evict.ts";
+import { withoutDisks } from "./pressure.ts";
 import { type Ranked, rankPods } from "./rank.ts";
 import { victimText } from "./rank-words.ts";
 import type { RecentUsage } from "./recent-usage.ts";
@@ -75,7 +76,8 @@ export class NodeEvictions {
 
   /**
    * Reclaims the resource of the most urgent due threshold: at node level first, then by evicting the first pod of the
-   * ranking. If that waits for a confirmation, the next threshold gets its turn. At most one pod is evicted.
+   * ranking. If that waits for a confirmation, the next threshold gets its turn, and so does one that does not concern a
+   * disk while garbage is being removed. At most one pod is evicted.
    * @returns nobody: the resource is short, and there is no pod that may be evicted
    */
   async reclaim(seen: MachineState, signal: AbortSignal): Promise<"done" | "nobody"> {
@@ -86,16 +88,21 @@ export class NodeEvictions {
     };
     const look = async (within: AbortSignal): Promise<MachineState> => withoutHeld(await this.#deps.look(within));
     const causes = new Map<Threshold, Cause>();
+    const tried = new Set<Threshold>();
     let state = seen;
     for (;;) {
       const [threshold] = byUrgency(state.pressure.due);
       if (threshold === undefined) return "done";
-      const earlier = causes.get(threshold);
-      const cause = earlier ?? this.#announce(threshold, state);
+      const cause = causes.get(threshold) ?? this.#announce(threshold, state);
       causes.set(threshold, cause);
       const shortage = { seen: state, threshold, cause };
-      const reclaimed = earlier ? undefined : await this.#reclaim?.free(shortage, look, signal);
+      const reclaimed = tried.has(threshold) ? undefined : await this.#reclaim?.free(shortage, look, signal);
+      if (reclaimed?.isOngoing === true) {
+        state = { ...reclaimed.after, pressure: withoutDisks(reclaimed.after.pressure) };
+        continue;
+      }
       if (reclaimed !== undefined) {
+        tried.add(threshold);
         state = reclaimed.after;
         if (!state.pressure.due.includes(threshold)) this.#averted(threshold, reclaimed, cause);
         // Another may be more urgent by now.

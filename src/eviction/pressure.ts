@@ -1,5 +1,6 @@
 import { thresholdAmount } from "../resources/threshold-value.ts";
 import { quantityOf } from "../resources/quantity.ts";
+import { isOfDisk } from "./file-systems.ts";
 import { resourceOf, type Signal, type StarvedResource, type Threshold } from "./thresholds.ts";
 
 /** Node conditions that keep pods away. */
@@ -58,6 +59,11 @@ export function lookAtPressure(
     return called.has(pressure) || (seen !== undefined && nowMs - seen < config.transitionMs);
   };
   return { state: { metSince, due: new Set(due), lastSeen }, pressures: pressures.filter(holds), met, due };
+}
+
+/** For evictions for something else than a disk. Pure. */
+export function withoutDisks(look: PressureLook): PressureLook {
+  return { ...look, due: look.due.filter(({ signal }) => !isOfDisk(signal)) };
 }
 
 /** @param withReclaim adds the minimum reclaim, after evictions for this threshold */

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { observed, podWith, thresholdOf } from "../../test/support/eviction.ts";
-import { EvictionScene } from "../../test/support/eviction-scene.ts";
+import { EvictionScene, termsOf } from "../../test/support/eviction-scene.ts";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { silentLog } from "../../test/support/sources.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { AcceptedEvictions } from "./accepted-evictions.ts";
 
 /** Two pods on a full disk, of which the first has been evicted, and its containers are removed when that is asked. */
 async function withVictim(work: (scene: EvictionScene) => Promise<void>): Promise<EvictionScene> {
@@ -103,5 +107,93 @@ test("layers delay no eviction for something else", async () => {
     scene.sees = observed({ "nodefs.available": 900n << 20n, "pid.available": 1n });
     await scene.clock.advance(1000);
     assert.deepEqual(scene.victims, ["first", "second"]);
+  });
+});
+
+const diskAndMore = [
+  thresholdOf("nodefs.available", "100Mi"),
+  thresholdOf("memory.available", "100Mi"),
+  thresholdOf("pid.available", "1k"),
+];
+
+test("while garbage is being removed, pods go for memory and processes, and the removal is waited for afterwards", async () => {
+  for (const [signal, left] of [
+    ["memory.available", 50n << 20n],
+    ["pid.available", 1n],
+  ] as const) {
+    const scene = new EvictionScene({ thresholds: diskAndMore });
+    scene.add(podWith("first"), 500);
+    scene.add(podWith("second"), 1);
+    scene.add(podWith("third"), 1);
+    const removal = Promise.withResolvers<void>();
+    scene.removal = removal.promise;
+    await scene.play(async () => {
+      scene.short("nodefs.available");
+      await scene.clock.advance(15_000);
+      assert.deepEqual(scene.victims, []);
+      scene.sees = observed({ "nodefs.available": 50n << 20n, [signal]: left });
+      await scene.clock.advance(1000);
+      assert.deepEqual([scene.victims, scene.manager.pressures.length], [["first"], 2]);
+      scene.gone("first");
+      scene.short("nodefs.available");
+      await scene.clock.advance(10_000);
+      assert.deepEqual([scene.victims, scene.reclaimed.length], [["first"], 1], "the same removal");
+      removal.resolve();
+      await scene.clock.advance(1000);
+      assert.deepEqual(scene.victims, ["first", "second"]);
+    });
+    assert.deepEqual(
+      scene.reclaimed.map((what) => what.split(" ")[0]),
+      ["evicted", "containers", "images"],
+    );
+  }
+});
+
+test("a removal that hangs delays an eviction for its disk by a minute", async () => {
+  const scene = new EvictionScene({ thresholds: diskAndMore });
+  scene.add(podWith("web"), 1);
+  await scene.play(async () => {
+    scene.onReclaim = () => {
+      // That of images.
+      if (scene.reclaimed.length === 3) scene.removal = new Promise(() => {});
+    };
+    scene.short("nodefs.available");
+    await scene.clock.advance(69_000);
+    assert.deepEqual(scene.victims, []);
+    await scene.clock.advance(2000);
+    assert.deepEqual(scene.victims, ["web"]);
+  });
+});
+
+test("what waits for a confirmation does not interrupt a removal", async () => {
+  const deps = { files: new MemoryFiles(new ManualClock()), log: silentLog, directory: "/d" };
+  await new AcceptedEvictions(deps, termsOf({ thresholds: diskAndMore.slice(0, 2) }), false).load();
+  const accepted = new AcceptedEvictions(deps, termsOf({ thresholds: diskAndMore }), true);
+  const scene = new EvictionScene({ thresholds: diskAndMore }, accepted);
+  scene.add(podWith("web"), 1);
+  const removal = Promise.withResolvers<void>();
+  scene.removal = removal.promise;
+  await scene.play(async () => {
+    scene.sees = observed({ "nodefs.available": 50n << 20n, "pid.available": 1n });
+    await scene.clock.advance(30_000);
+    assert.deepEqual([scene.victims, scene.reclaimed.length], [[], 1]);
+    removal.resolve();
+    await scene.clock.advance(1000);
+    assert.deepEqual(scene.victims, ["web"]);
+  });
+  assert.match(scene.journal.messages("PodEvicted")[0] ?? "", /^evicted for nodefs\.available/u);
+});
+
+test("layers on a disk that does not answer count as unseen ones", async () => {
+  const scene = new EvictionScene({ thresholds: diskAndMore });
+  scene.add(podWith("web"), 1);
+  scene.removes["containers"] = ["job"];
+  scene.layers = new Promise(() => {});
+  await scene.play(async () => {
+    scene.short("nodefs.available");
+    await scene.clock.advance(14_000);
+    assert.deepEqual(scene.victims, []);
+    await scene.clock.advance(7000);
+    assert.deepEqual(scene.victims, ["web"]);
   });
 });

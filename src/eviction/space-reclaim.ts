@@ -7,7 +7,9 @@ import { layersFreedWithinMs, type RemovedContainer } from "../runtime/operation
 import { nodeGarbage } from "./file-systems.ts";
 import type { MachineState } from "./machine-state.ts";
 import type { NodeReclaim } from "./node-reclaim.ts";
-import type { PodUsageReader } from "./pod-usage.ts";
+import { nearPeriodMs } from "./next-look.ts";
+import type { LayersLeft, PodUsageReader } from "./pod-usage.ts";
+import { withoutDisks } from "./pressure.ts";
 import type { Threshold } from "./thresholds.ts";
 import { byUrgency } from "./urgency.ts";
 
@@ -29,6 +31,8 @@ export interface Reclaimed {
   readonly after: MachineState;
   /** Containers of evicted pods were removed: what is evicted now is another pod. */
   readonly ofEvicted: boolean;
+  /** Something else than a disk is short, which does not wait for a removal that takes its time. */
+  readonly isOngoing: boolean;
 }
 
 /** Maximum time for each kind of removal. */
@@ -40,11 +44,15 @@ const removalLimitMs = 60_000;
  */
 const unknownGarbageMs = 3_000;
 const againMs = 500;
+/** On a disk that does not answer it is not known whether layers are there. */
+const layersLimitMs = 5_000;
 
 /** Frees a disk before a pod is evicted for it: what evicted pods' containers left, then the node's other garbage. */
 export class SpaceReclaim {
   readonly #deps: SpaceReclaimDependencies;
   readonly #reclaim: NodeReclaim;
+  /** Removals that have not ended, by what they remove: an attempt that was interrupted leaves them to the next one. */
+  readonly #ongoing = new Map<string, Promise<readonly RemovedContainer[]>>();
 
   constructor(deps: SpaceReclaimDependencies, reclaim: NodeReclaim) {
     this.#deps = deps;
@@ -59,16 +67,20 @@ export class SpaceReclaim {
     const reclaim = this.#reclaim;
     const kinds = nodeGarbage(threshold.signal, seen.fileSystems);
     if (kinds.length === 0) return undefined;
-    const attempt = async (what: string, work: Removal): Promise<readonly RemovedContainer[]> =>
-      await this.#attempt(what, work, signal);
+    const attempt = async (what: string, work: Removal): Promise<Attempt> =>
+      await this.#attempt({ what, work, look }, signal);
     let ofEvicted = false;
     if (kinds.includes("containers")) {
-      const removed = await attempt("containers of evicted pods", (within) => reclaim.removeEvicted(cause, within));
+      const work: Removal = async (within) => await reclaim.removeEvicted(cause, within);
+      const { removed, urgent } = await attempt("containers of evicted pods", work);
+      if (urgent !== undefined) return { after: urgent, ofEvicted, isOngoing: true };
       ofEvicted = removed.length > 0;
       const after = ofEvicted
         ? await this.#lookOnceFreed({ removed, look, unknownMs: layersFreedWithinMs }, () => false, signal)
         : undefined;
-      if (after !== undefined && !after.pressure.due.includes(threshold)) return { after, ofEvicted };
+      if (after !== undefined && !after.pressure.due.includes(threshold)) {
+        return { after, ofEvicted, isOngoing: false };
+      }
     }
     const removed: RemovedContainer[] = [];
     for (const kind of kinds) {
@@ -77,22 +89,52 @@ export class SpaceReclaim {
         await reclaim.removeUnusedImages(cause, within);
         return [];
       };
-      removed.push(...(await attempt(`unused ${kind}`, work)));
+      const { removed: own, urgent } = await attempt(`unused ${kind}`, work);
+      if (urgent !== undefined) return { after: urgent, ofEvicted, isOngoing: true };
+      removed.push(...own);
     }
     return {
       after: await this.#lookOnceFreed({ removed, look, unknownMs: unknownGarbageMs }, fillsUp, signal),
       ofEvicted,
+      isOngoing: false,
     };
   }
 
-  /** Failed removals do not spare pods. */
-  async #attempt(what: string, work: Removal, signal: AbortSignal): Promise<readonly RemovedContainer[]> {
-    const { clock, log } = this.#deps;
-    return await withDeadline(clock, `${what} to be removed`, removalLimitMs, signal, work).catch((error: unknown) => {
+  /** Observes the machine while something is being removed. */
+  async #attempt(
+    { what, work, look }: { readonly what: string; readonly work: Removal; readonly look: Look },
+    signal: AbortSignal,
+  ): Promise<Attempt> {
+    const removal = this.#ongoing.get(what) ?? this.#begin(what, work, signal);
+    for (;;) {
+      const removed = await this.#within(nearPeriodMs, removal);
       signal.throwIfAborted();
-      log.warn("cannot reclaim node-level resources", { kind: what, error: errorMessage(error) });
-      return [];
-    });
+      if (removed !== undefined) return { removed };
+      const seen = await look(signal).catch(() => undefined);
+      signal.throwIfAborted();
+      if (seen !== undefined && withoutDisks(seen.pressure).due.length > 0) return { removed: [], urgent: seen };
+    }
+  }
+
+  /** @returns undefined: it has not ended by then */
+  async #within<T>(limitMs: number, removal: Promise<T>): Promise<T | undefined> {
+    const late = Promise.withResolvers<undefined>();
+    using _timer = this.#deps.clock.timer("garbage to be removed", limitMs, () => late.resolve(undefined));
+    return await Promise.race([removal, late.promise]);
+  }
+
+  /** Never rejects: failed removals do not spare pods. */
+  #begin(what: string, work: Removal, signal: AbortSignal): Promise<readonly RemovedContainer[]> {
+    const { clock, log } = this.#deps;
+    const removal = withDeadline(clock, `${what} to be removed`, removalLimitMs, signal, work)
+      .catch((error: unknown) => {
+        const message = "cannot reclaim node-level resources";
+        if (!signal.aborted) log.warn(message, { kind: what, error: errorMessage(error) });
+        return [];
+      })
+      .finally(() => this.#ongoing.delete(what));
+    this.#ongoing.set(what, removal);
+    return removal;
   }
 
   /**
@@ -108,7 +150,7 @@ export class SpaceReclaim {
     let first: MachineState | undefined;
     for (;;) {
       // Asked first: the observation must have begun afterwards.
-      const isOver = !(await this.#mayHoldSpace(removed, unknownMs));
+      const isOver = !(await this.#mayHoldSpace(removed, unknownMs, signal));
       const after = await look(signal);
       if (isOver || !waitsForLayers(after) || (first !== undefined && isLate(first, after))) return after;
       first ??= after;
@@ -116,9 +158,14 @@ export class SpaceReclaim {
     }
   }
 
-  async #mayHoldSpace(removed: readonly RemovedContainer[], unknownMs: number): Promise<boolean> {
+  async #mayHoldSpace(removed: readonly RemovedContainer[], unknownMs: number, signal: AbortSignal): Promise<boolean> {
     const { clock, usage } = this.#deps;
-    const { there, unknown } = await usage.layersLeft(removed.map(({ id }) => id));
+    const ids: readonly string[] = removed.map(({ id }) => id);
+    const ask = async (): Promise<LayersLeft> => await usage.layersLeft(ids);
+    const { there, unknown } = await withDeadline(clock, "layers to be looked up", layersLimitMs, signal, ask).catch(
+      (): LayersLeft => ({ there: [], unknown: ids }),
+    );
+    signal.throwIfAborted();
     const nowMs = clock.monotonic();
     return removed.some(({ id, atMs }) => {
       if (there.includes(id)) return nowMs - atMs < layersFreedWithinMs;
@@ -130,6 +177,12 @@ export class SpaceReclaim {
 type Look = (signal: AbortSignal) => Promise<MachineState>;
 /** @returns containers that were removed lately */
 type Removal = (signal: AbortSignal) => Promise<readonly RemovedContainer[]>;
+
+interface Attempt {
+  readonly removed: readonly RemovedContainer[];
+  /** The removal goes on, and something else than a disk is short. */
+  readonly urgent?: MachineState;
+}
 
 /** Removed containers whose layers are waited for. */
 interface AwaitedLayers {

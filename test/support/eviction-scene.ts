@@ -62,6 +62,9 @@ export class EvictionScene {
   storageFails = false;
   runningFails = false;
   onReclaim: () => void = () => {};
+  /** Each removal takes until then, and so does the question for removed containers' layers. */
+  removal: Promise<void> = Promise.resolve();
+  layers: Promise<void> = Promise.resolve();
   onKill: (name: string) => void = () => {};
   /** Usage is being read. */
   onRead: () => void = () => {};
@@ -82,6 +85,7 @@ export class EvictionScene {
     const reclaim = (what: string) => async (cause: Cause) => {
       this.reclaimed.push(`${what} for ${cause.message}`);
       this.onReclaim();
+      await this.removal;
       return this.#removed(what);
     };
     this.manager = new EvictionManager(
@@ -105,6 +109,7 @@ export class EvictionScene {
           },
           onMeasured: (listener) => this.#measured.on((kind) => listener(kind, () => this.usages)),
           layersLeft: async (containers) => {
+            await this.layers;
             const left = containers.filter((id) => !this.freed.has(id));
             return {
               there: left.filter((id) => !this.unseen.has(id)),
