@@ -15,6 +15,8 @@ interface Scene {
   readonly observations: MachineObservations;
   asked: number;
   runtimeFails: boolean;
+  /** How long the runtime takes to answer. */
+  takesMs: number;
 }
 
 function machine(): Scene {
@@ -30,13 +32,14 @@ function machine(): Scene {
   files.texts.set("/proc/sys/kernel/threads-max", "1000\n");
   const imageFsInfo = async (): Promise<object> => {
     scene.asked++;
+    if (scene.takesMs > 0) await clock.advance(scene.takesMs);
     if (scene.runtimeFails) throw new Error("the runtime is away");
     return { imageFilesystems: [{ fsId: { mountpoint: "/images" } }] };
   };
   const cri = { images: { imageFsInfo } } as unknown as Pick<Cri, "images">;
   const node = { rootDirectory: "/kubelet", cgroupRoot: "/", cgroupDriver: "cgroupfs" } as const;
   const scene: Scene = {
-    ...{ clock, files, asked: 0, runtimeFails: false },
+    ...{ clock, files, asked: 0, runtimeFails: false, takesMs: 0 },
     observations: new MachineObservations({ clock, files, cri, node, countsMemAvailable: false }),
   };
   return scene;
@@ -97,6 +100,21 @@ test("where images are is unknown until the runtime has answered", async () => {
     "not asked for",
   );
   assert.equal((await scene.observations.look(all, never)).fileSystems, "one");
+});
+
+test("a runtime that does not answer is left alone for 15 seconds", async () => {
+  const scene = machine();
+  scene.runtimeFails = true;
+  scene.takesMs = 5000;
+  const look = async (): Promise<unknown> => (await scene.observations.look(all, never)).fileSystems;
+  for (let second = 0; second < 15; second++) {
+    await look();
+    await scene.clock.advance(1000);
+  }
+  assert.equal(scene.asked, 1);
+  scene.runtimeFails = false;
+  assert.equal(await look(), "one");
+  assert.equal(scene.asked, 2);
 });
 
 test("separate file systems of images and containers are detected", async () => {

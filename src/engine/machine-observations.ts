@@ -23,11 +23,16 @@ export interface MachineObservationsDependencies {
 /** Interval for querying the image directory; its usage is measured each time. */
 const askAgainMs = 60_000;
 const runtimeLimitMs = 5000;
+/** A runtime that takes this long to fail is left alone for a while: memory is not observed while it is waited for. */
+const slowMs = 1000;
+const pauseMs = 15_000;
 
 /** The machine's free memory, disk space and process IDs. */
 export class MachineObservations {
   readonly #deps: MachineObservationsDependencies;
   readonly #collector: StatsCollector;
+  /** Monotonic ms before which the runtime is not queried again. */
+  #asksAtMs = Number.NEGATIVE_INFINITY;
   #reported: { readonly atMs: number; readonly images: string; readonly containers: string } | undefined;
 
   constructor(deps: MachineObservationsDependencies) {
@@ -101,9 +106,12 @@ export class MachineObservations {
   async #places(signal: AbortSignal): Promise<{ readonly images: string; readonly containers: string } | undefined> {
     const { clock, cri } = this.#deps;
     const nowMs = clock.monotonic();
-    if (this.#reported === undefined || nowMs - this.#reported.atMs >= askAgainMs) {
+    const isOld = this.#reported === undefined || nowMs - this.#reported.atMs >= askAgainMs;
+    if (isOld && nowMs >= this.#asksAtMs) {
       const response = await cri.images.imageFsInfo({}, { timeoutMs: runtimeLimitMs, signal }).catch(() => undefined);
       signal.throwIfAborted();
+      const answeredMs = clock.monotonic();
+      if (response === undefined && answeredMs - nowMs >= slowMs) this.#asksAtMs = answeredMs + pauseMs;
       const images = response?.imageFilesystems[0]?.fsId?.mountpoint ?? this.#reported?.images ?? "";
       const containers = response?.containerFilesystems?.[0]?.fsId?.mountpoint ?? this.#reported?.containers ?? images;
       this.#reported = images === "" ? undefined : { atMs: nowMs, images, containers };
