@@ -17,7 +17,7 @@ const toldFailures = 2;
 const notPlayed: ReadonlySet<string> = new Set(
   [
     "AlreadyMountedVolume AppArmor AskCredentialProvider CertificateExpired CertificateExpires CertificateIsInitial",
-    "ClaimRemovalRequested KubeletPlaceTaken",
+    "ClaimRemovalRequested KubeletPlaceLeft KubeletPlaceTaken",
     "CertificateNamesDiffer CertificateNotIssued CgroupV1 CheckLimitsForResolvConf CloudMetadataAnswers",
     "CloudMetadataFailed ConditionsChanged ContainerGCFailed CredentialProviderFailed DNSConfigForming",
     "DeleteMirrorPod DriverStopsFirst DriverWaits DuplicateManifest EvictionByChange EvictionsConfirmed ExceededGracePeriod",
