@@ -173,9 +173,11 @@ test("the figures of a ranking serve the next one, for three minutes", async () 
     scene.add(podWith("unknown", {}, { priority: -1 }), 0);
     scene.usages.delete("uid-unknown");
     await scene.play(async () => {
+      scene.onKill = () => {
+        scene.runningFails = true;
+      };
       scene.short();
       await scene.clock.advance(10_000);
-      scene.runningFails = true;
       scene.sees = observed({ "memory.available": 900n << 20n });
       scene.gone("first");
       await scene.clock.advance(seconds * 1000);
