@@ -22,17 +22,22 @@ export interface Candidates {
   readonly problem: string | undefined;
 }
 
+/** Nobody is chosen by priority alone before measurements have failed for so long, ms: the next one may succeed. */
+const patienceMs = 30_000;
+
 /**
  * The usage of pods at the moment of a decision. If it cannot be measured, as on a disk that does not answer, what was
  * last known of it: the node has to defend itself then, too.
  */
 export class DecisionUsage {
   readonly #deps: DecisionUsageDependencies;
+  #failingSinceMs: number | undefined;
 
   constructor(deps: DecisionUsageDependencies) {
     this.#deps = deps;
   }
 
+  /** Rejects if it cannot be measured, and nothing is known of any pod; later with nothing known. */
   async read(
     about: Signal,
     pods: readonly Pod[],
@@ -45,6 +50,7 @@ export class DecisionUsage {
         ? await this.#storage(about, { pods, fileSystems }, signal)
         : await usage.readRunning(pods, signal);
       recent.keep(about, usages);
+      this.#failingSinceMs = undefined;
       return { candidates: pods.map((pod) => ({ pod, usage: usages.get(pod.metadata.uid) })), problem: undefined };
     } catch (error) {
       signal.throwIfAborted();
@@ -57,6 +63,9 @@ export class DecisionUsage {
           ? { pod, usage: undefined }
           : { pod, usage: last.usage, measuredAgoMs: nowMs - last.atMs };
       });
+      this.#failingSinceMs ??= nowMs;
+      const isNothingKnown = candidates.every((candidate) => candidate.usage === undefined);
+      if (isNothingKnown && nowMs - this.#failingSinceMs < patienceMs) throw error;
       return { candidates, problem };
     }
   }
