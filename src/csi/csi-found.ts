@@ -8,7 +8,7 @@ import { csiDirectoryName } from "./names.ts";
 import { type FailedTry, untilDone } from "./patience.ts";
 import { removeVolumeDirectory } from "./removal.ts";
 import { removeBlockFiles } from "./staged-files.ts";
-import type { VolumeIdentity } from "./take-up.ts";
+import { holderOf, identityOf, type VolumeIdentity } from "./take-up.ts";
 import { loadVolumeData } from "./volume-data.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
 
@@ -89,8 +89,7 @@ async function dataOf(
   name: string,
 ): Promise<VolumeIdentity | undefined> {
   const data = await loadVolumeData(files, directory);
-  if (data === undefined) return await unknown.identify(uid, name);
-  return { driver: data.driverName, handle: data.volumeHandle };
+  return data === undefined ? await unknown.identify(uid, name) : identityOf(data);
 }
 
 /**
@@ -130,7 +129,7 @@ async function unpublish(parts: CsiVolumeParts, volume: Unpublishing, signal: Ab
       try {
         await unpublishNow(parts, volume, signal);
         publications.remove(uid, name);
-        devices.release(driver, handle, `${uid}/${name}`);
+        devices.release(driver, handle, holderOf(uid, name));
         return undefined;
       } catch (error) {
         signal.throwIfAborted();

@@ -4,11 +4,16 @@ import type { DeviceMounts } from "./device-mounts.ts";
 import { csiDirectoryName, type CsiNames } from "./names.ts";
 import type { Publications } from "./publications.ts";
 import { stagedBlockFiles, StagedMountFiles } from "./staged-files.ts";
+import type { VolumeData } from "./volume-data.ts";
 
 /** Which volume of which driver it is. */
 export interface VolumeIdentity {
   readonly driver: string;
   readonly handle: string;
+}
+
+export function identityOf({ driverName: driver, volumeHandle: handle }: VolumeData): VolumeIdentity {
+  return { driver, handle };
 }
 
 export interface TakeUpParts {

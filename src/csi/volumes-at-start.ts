@@ -1,6 +1,6 @@
 import { type DirectoryEntry, type Files, removeEmpty } from "../ports/files.ts";
 import { csiDirectoryName } from "./names.ts";
-import { takeUpBlock, takeUpPublished, type TakeUpParts, takeUpStaged } from "./take-up.ts";
+import { identityOf, takeUpBlock, takeUpPublished, type TakeUpParts, takeUpStaged } from "./take-up.ts";
 import type { UnknownVolume } from "./unknown-volumes.ts";
 import { loadVolumeData, type VolumeData } from "./volume-data.ts";
 
@@ -113,10 +113,6 @@ async function takeUpPod(parts: TakeUpParts, uid: string): Promise<readonly Unkn
     if (data !== undefined) takeUpPublished(parts, uid, name, identityOf(data));
   }
   return unknown;
-}
-
-function identityOf({ driverName: driver, volumeHandle: handle }: VolumeData) {
-  return { driver, handle };
 }
 
 function isSame(a: VolumeData, b: VolumeData): boolean {

@@ -30,6 +30,7 @@ const maxNamed = 10;
 
 /** The last report about a signal. */
 interface Told {
+  readonly signal: string;
   readonly change: EvictionChange;
   readonly waits: boolean;
   /** The newest last. */
@@ -56,7 +57,7 @@ export class ChangeReports {
     const { journal, log, accepted } = this.#deps;
     const { waits } = accepted;
     const key = `${signal} ${change} ${waits}`;
-    const told: Told = this.#told.get(key) ?? { change, waits, pods: new Map(), unnamed: 0 };
+    const told: Told = this.#told.get(key) ?? { signal, change, waits, pods: new Map(), unnamed: 0 };
     this.#told.set(key, told);
     const named = pods.slice(0, maxNamed);
     told.unnamed = pods.length - named.length;
@@ -86,8 +87,7 @@ export class ChangeReports {
   /** The last reports; undefined: none. Of pods that wait for a confirmation only those that still can be evicted. */
   get text(): string | undefined {
     const { evictor } = this.#deps;
-    const messages = [...this.#told].flatMap(([key, { change, waits, pods, unnamed }]) => {
-      const [signal = ""] = key.split(" ");
+    const messages = [...this.#told.values()].flatMap(({ signal, change, waits, pods, unnamed }) => {
       const shown = [...pods.values()].filter((pod) => !waits || evictor.isCandidate(pod));
       const named = shown.slice(-maxNamed);
       if (named.length === 0) return [];
