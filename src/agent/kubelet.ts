@@ -10,6 +10,7 @@ import { kubeletSettings, socketEndpoint } from "../config/settings.ts";
 import { servingSettings } from "../config/serving.ts";
 import { connectCri } from "../cri/client.ts";
 import { systemClock } from "../linux/processes/clock.ts";
+import { checkReservations } from "../engine/kubelet-config.ts";
 import { lockFileContention, takeLockFile } from "../engine/lock-file.ts";
 import type { Node } from "../engine/node.ts";
 import { tellPodCidr } from "../engine/pod-cidr.ts";
@@ -35,6 +36,7 @@ import { keepServing } from "./keep-serving.ts";
 import { credentialPlugins } from "./credential-providers.ts";
 import type { Daemon } from "./daemon.ts";
 import { checkMachine } from "./machine-checks.ts";
+import { machineInfo } from "./machine-info.ts";
 import { nodeCredentials } from "./node-credentials.ts";
 import { makeNodeDirectories } from "./node-directories.ts";
 import { claim, lockStateDirectory, openPorts, openRecorder, terminationSignal } from "./process-start.ts";
@@ -72,6 +74,8 @@ async function operate(daemon: Daemon): Promise<void> {
   // The node's start-up time counts from here.
   const metrics = new NodeMetrics(ports.clock);
   const settings = kubeletSettings(configuration, flags);
+  // Before anything is waited for. The disk may not be there yet: its reservations are checked once more with the node.
+  checkReservations(settings, await machineInfo(ports, rootDirectoryOf(flags)));
   const endpoint = socketEndpoint("containerRuntimeEndpoint", configuration.containerRuntimeEndpoint);
   const nodeName = nodeNameOf(flags.hostnameOverride, hostname());
   const addresses = await hostAddresses(daemon, nodeName);

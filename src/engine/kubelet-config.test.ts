@@ -92,6 +92,7 @@ test("a reservation above the capacity, or an invalid threshold, prevents the ku
     message:
       'invalid Node Allocatable configuration. Resource "memory" has a reservation of 9Gi but capacity of 8Gi. ' +
       "Expected capacity >= reservation.",
+    remedy: "lower memory in kubeReserved and systemReserved, or memory.available in evictionHard",
   });
   assert.throws(() => kubeletSettings(withDefaults({ evictionHard: { "memory.free": "1Gi" } })), {
     message: "invalid configuration: eviction: unsupported eviction signal memory.free",

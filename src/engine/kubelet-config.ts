@@ -42,11 +42,13 @@ function mostPods({ podsPerCore, maxPods }: KubeletSettings, processors: number)
 }
 
 /** @throws PodwrightError (bad input) when the reservations exceed the machine's resources */
-function checkReservations(settings: KubeletSettings, machine: MachineInfo): void {
+export function checkReservations(settings: KubeletSettings, machine: MachineInfo): void {
   const problems = reservationProblems(podCapacity(settings, machine), settings.reservations);
   if (problems.length === 0) return;
-  throw new PodwrightError(ExitCode.badInput, `invalid Node Allocatable configuration. ${problems.join(" ")}`, {
-    remedy: "lower kubeReserved, systemReserved or evictionHard",
+  const messages = problems.map(({ message }) => message).join(" ");
+  const fields = problems.map((problem) => problem.fields).join("; ");
+  throw new PodwrightError(ExitCode.badInput, `invalid Node Allocatable configuration. ${messages}`, {
+    remedy: `lower ${fields}`,
   });
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ManualClock } from "../../test/support/manual-clock.ts";
+import { ManualClock, settle } from "../../test/support/manual-clock.ts";
 import { RecordedStatsFiles } from "../../test/support/stats.ts";
 import { type Signal, signals } from "../eviction/thresholds.ts";
 import type { Cri } from "../ports/cri.ts";
@@ -15,8 +15,8 @@ interface Scene {
   readonly observations: MachineObservations;
   asked: number;
   runtimeFails: boolean;
-  /** How long the runtime takes to answer. */
-  takesMs: number;
+  /** The runtime does not answer before. */
+  waits: Promise<void>;
 }
 
 function machine(): Scene {
@@ -32,14 +32,14 @@ function machine(): Scene {
   files.texts.set("/proc/sys/kernel/threads-max", "1000\n");
   const imageFsInfo = async (): Promise<object> => {
     scene.asked++;
-    if (scene.takesMs > 0) await clock.advance(scene.takesMs);
+    await scene.waits;
     if (scene.runtimeFails) throw new Error("the runtime is away");
     return { imageFilesystems: [{ fsId: { mountpoint: "/images" } }] };
   };
   const cri = { images: { imageFsInfo } } as unknown as Pick<Cri, "images">;
   const node = { rootDirectory: "/kubelet", cgroupRoot: "/", cgroupDriver: "cgroupfs" } as const;
   const scene: Scene = {
-    ...{ clock, files, asked: 0, runtimeFails: false, takesMs: 0 },
+    ...{ clock, files, asked: 0, runtimeFails: false, waits: Promise.resolve() },
     observations: new MachineObservations({ clock, files, cri, node, countsMemAvailable: false }),
   };
   return scene;
@@ -54,13 +54,13 @@ test("available amounts come from the kernel and the disks", async () => {
       // All but what is used and can't be given back at once.
       ["memory.available", 512_000, 1_024_000],
       ["allocatableMemory.available", 700_000_000, 1_000_000_000],
+      ["pid.available", 923, 1000],
       ["nodefs.available", 400, 1000],
       ["nodefs.inodesFree", 60, 100],
       ["imagefs.available", 400, 1000],
       ["imagefs.inodesFree", 60, 100],
       ["containerfs.available", 400, 1000],
       ["containerfs.inodesFree", 60, 100],
-      ["pid.available", 923, 1000],
     ],
   );
 });
@@ -105,8 +105,14 @@ test("where images are is unknown until the runtime has answered", async () => {
 test("a runtime that does not answer is left alone for 15 seconds", async () => {
   const scene = machine();
   scene.runtimeFails = true;
-  scene.takesMs = 5000;
+  const stall = Promise.withResolvers<void>();
+  scene.waits = stall.promise;
   const look = async (): Promise<unknown> => (await scene.observations.look(all, never)).fileSystems;
+  const first = look();
+  await scene.clock.advance(5000);
+  stall.resolve();
+  assert.equal(await first, undefined);
+  await settle();
   for (let second = 0; second < 15; second++) {
     await look();
     await scene.clock.advance(1000);
@@ -121,6 +127,51 @@ test("separate file systems of images and containers are detected", async () => 
   const scene = machine();
   scene.files.numbers.set("/images", 2);
   assert.equal((await scene.observations.look(all, never)).fileSystems, "imagefs");
+});
+
+test("a disk that does not answer is missing after two seconds, and all else is observed", async () => {
+  const scene = machine();
+  const { files, clock } = scene;
+  await scene.observations.look(all, never);
+  const stall = Promise.withResolvers<undefined>();
+  let asked = 0;
+  const usage = await files.fileSystem();
+  files.fileSystem = async (path = "") => {
+    if (path !== "/images") return usage;
+    asked++;
+    return await stall.promise;
+  };
+  const first = scene.observations.look(all, never);
+  await clock.advance(2000);
+  const { observations, unmeasured } = await first;
+  const names = ["memory.available", "nodefs.available", "pid.available", "imagefs.available"] as const;
+  assert.deepEqual(
+    names.map((name) => observations.has(name)),
+    [true, true, true, false],
+  );
+  assert.deepEqual([...unmeasured], [["the file system at /images", "has not answered for 2 s"]]);
+  const next = await scene.observations.look(all, never);
+  assert.deepEqual([next.observations.has("memory.available"), asked], [true, 1], "it is neither waited for nor asked");
+  stall.resolve(undefined);
+  await settle();
+  files.fileSystem = async () => usage;
+  assert.ok((await scene.observations.look(all, never)).observations.has("imagefs.available"));
+});
+
+test("a runtime that does not answer delays no other source by more than two seconds", async () => {
+  const scene = machine();
+  const stall = Promise.withResolvers<void>();
+  scene.waits = stall.promise;
+  const first = scene.observations.look(all, never);
+  await scene.clock.advance(2000);
+  const { observations, fileSystems, unmeasured } = await first;
+  assert.deepEqual(
+    [observations.has("nodefs.available"), fileSystems, [...unmeasured.keys()]],
+    [true, undefined, ["the runtime's ImageFsInfo"]],
+  );
+  stall.resolve();
+  await settle();
+  assert.equal((await scene.observations.look(all, never)).fileSystems, "one");
 });
 
 test("memory is the kernel's own figure if configured", async () => {

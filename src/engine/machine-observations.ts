@@ -1,5 +1,6 @@
+import { BoundedSources } from "../base/bounded-sources.ts";
 import { parseMemInfo } from "../base/kernel-text.ts";
-import { type FileSystems, fileSystemsOf } from "../eviction/file-systems.ts";
+import { fileSystemsOf } from "../eviction/file-systems.ts";
 import type { MachineLook } from "../eviction/machine-state.ts";
 import type { Observation } from "../eviction/pressure.ts";
 import type { Signal } from "../eviction/thresholds.ts";
@@ -23,22 +24,44 @@ export interface MachineObservationsDependencies {
 /** Interval for querying the image directory; its usage is measured each time. */
 const askAgainMs = 60_000;
 const runtimeLimitMs = 5000;
-/** A runtime that takes this long to fail is left alone for a while: memory is not observed while it is waited for. */
+/** A runtime that takes this long to fail is left alone for a while: disks are not observed while it is waited for. */
 const slowMs = 1000;
 const pauseMs = 15_000;
+/** How long each source is waited for: others, such as memory, are not acted upon meanwhile. */
+const sourceLimitMs = 2000;
 
-/** The machine's free memory, disk space and process IDs. */
+/** Where images and containers' writable layers are. */
+interface Places {
+  readonly images: string;
+  readonly containers: string;
+}
+
+interface Disk {
+  readonly usage: FileSystemUsage | undefined;
+  /** Its number (st_dev). */
+  readonly number: number | undefined;
+}
+
+/** Tells why a source was not measured. */
+type Failed = (source: string, why: string) => void;
+
+/**
+ * The machine's free memory, disk space and process IDs. Each source is waited for by itself: one that stalls, such as a
+ * disk that does not answer, is missing, and the others are there.
+ */
 export class MachineObservations {
   readonly #deps: MachineObservationsDependencies;
   readonly #collector: StatsCollector;
+  readonly #sources: BoundedSources;
   /** Monotonic ms before which the runtime is not queried again. */
   #asksAtMs = Number.NEGATIVE_INFINITY;
-  #reported: { readonly atMs: number; readonly images: string; readonly containers: string } | undefined;
+  #reported: (Places & { readonly atMs: number }) | undefined;
 
   constructor(deps: MachineObservationsDependencies) {
     const { clock, files, node } = deps;
     const pods = node.cgroupRoot && cgroupPath(kubepodsCgroup(node.cgroupRoot), node.cgroupDriver);
     this.#deps = deps;
+    this.#sources = new BoundedSources(clock, sourceLimitMs);
     this.#collector = new StatsCollector({
       clock,
       files,
@@ -50,35 +73,77 @@ export class MachineObservations {
 
   /** @param wanted the runtime is only queried for these */
   async look(wanted: ReadonlySet<Signal>, signal: AbortSignal): Promise<MachineLook> {
-    const { files, node } = this.#deps;
     const disksAreWanted = [...wanted].some((name) => /^(?:node|image|container)fs\./u.test(name));
-    const places = disksAreWanted ? await this.#places(signal) : undefined;
-    const fileSystem = async (path: string | undefined): Promise<FileSystemUsage | undefined> =>
-      path === undefined ? undefined : await files.fileSystem(path);
-    const [memory, sample, nodeFs, imageFs, containerFs, fileSystems] = await Promise.all([
-      this.#memAvailable(),
-      this.#collector.read("summary"),
-      files.fileSystem(node.rootDirectory),
-      fileSystem(places?.images),
-      fileSystem(places?.containers),
-      this.#fileSystems(places),
+    const unmeasured = new Map<string, string>();
+    const failed: Failed = (source, why) => void unmeasured.set(source, why);
+    const [kernel, disks] = await Promise.all([
+      this.#kernel(failed),
+      this.#disks(disksAreWanted ? this.#places(signal, failed) : undefined, failed),
     ]);
-    const { machine, system } = sample;
-    const pods = system.find(({ name }) => name === "pods");
-    const { tasks, maxTasks } = machine;
+    signal.throwIfAborted();
+    const { node, images, containers } = disks;
     const found: readonly (readonly [signal: Signal, observation: Observation | undefined])[] = [
-      ["memory.available", memory ?? memoryOf(machine.sample)],
-      ["allocatableMemory.available", pods && memoryOf(pods.sample)],
-      ["nodefs.available", nodeFs && bytesOf(nodeFs)],
-      ["nodefs.inodesFree", nodeFs && inodesOf(nodeFs)],
-      ["imagefs.available", imageFs && bytesOf(imageFs)],
-      ["imagefs.inodesFree", imageFs && inodesOf(imageFs)],
-      ["containerfs.available", containerFs && bytesOf(containerFs)],
-      ["containerfs.inodesFree", containerFs && inodesOf(containerFs)],
-      ["pid.available", tasks === undefined || maxTasks === undefined ? undefined : left(maxTasks - tasks, maxTasks)],
+      ...kernel,
+      ["nodefs.available", node.usage && bytesOf(node.usage)],
+      ["nodefs.inodesFree", node.usage && inodesOf(node.usage)],
+      ["imagefs.available", images?.usage && bytesOf(images.usage)],
+      ["imagefs.inodesFree", images?.usage && inodesOf(images.usage)],
+      ["containerfs.available", containers?.usage && bytesOf(containers.usage)],
+      ["containerfs.inodesFree", containers?.usage && inodesOf(containers.usage)],
     ];
     const observations = new Map(found.flatMap(([name, seen]) => (seen === undefined ? [] : [[name, seen]])));
-    return { observations, fileSystems };
+    const numbers = { node: node.number, images: images?.number, containers: containers?.number };
+    return { observations, fileSystems: disksAreWanted ? fileSystemsOf(numbers) : undefined, unmeasured };
+  }
+
+  async #kernel(failed: Failed): Promise<readonly (readonly [signal: Signal, observation: Observation | undefined])[]> {
+    const figures = async () => await Promise.all([this.#memAvailable(), this.#collector.read("summary")]);
+    const source = "memory and processes";
+    const read = await this.#sources.read(source, figures, (why) => failed(source, why));
+    if (read === undefined) return [];
+    const [memory, { machine, system }] = read;
+    const pods = system.find(({ name }) => name === "pods");
+    const { tasks, maxTasks } = machine;
+    return [
+      ["memory.available", memory ?? memoryOf(machine.sample)],
+      ["allocatableMemory.available", pods && memoryOf(pods.sample)],
+      ["pid.available", tasks === undefined || maxTasks === undefined ? undefined : left(maxTasks - tasks, maxTasks)],
+    ];
+  }
+
+  /** Paths are read once each, and apart from each other. */
+  async #disks(
+    asked: Promise<Places | undefined> | undefined,
+    failed: Failed,
+  ): Promise<{ readonly node: Disk; readonly images: Disk | undefined; readonly containers: Disk | undefined }> {
+    const { rootDirectory } = this.#deps.node;
+    const reads = new Map<string, Promise<Disk>>();
+    const read = async (path: string): Promise<Disk> => {
+      const disk = reads.get(path) ?? this.#disk(path, failed);
+      reads.set(path, disk);
+      return await disk;
+    };
+    const own = read(rootDirectory);
+    const places = await asked;
+    const [node, images, containers] = await Promise.all([
+      own,
+      places && read(places.images),
+      places && read(places.containers),
+    ]);
+    return { node, images, containers };
+  }
+
+  async #disk(path: string, failed: Failed): Promise<Disk> {
+    const { files } = this.#deps;
+    const source = `the file system at ${path}`;
+    // One after the other: a disk that does not answer holds one thread.
+    const work = async (): Promise<Disk> => {
+      const usage = await files.fileSystem(path);
+      return { usage, number: usage && (await files.fileSystemNumber(path)) };
+    };
+    const disk = await this.#sources.read(source, work, (why) => failed(source, why));
+    if (disk !== undefined && disk.usage === undefined) failed(source, "cannot be read");
+    return disk ?? { usage: undefined, number: undefined };
   }
 
   async #memAvailable(): Promise<Observation | undefined> {
@@ -89,34 +154,34 @@ export class MachineObservations {
     return available === undefined || total === undefined ? undefined : left(available, total);
   }
 
-  async #fileSystems(
-    places: { readonly images: string; readonly containers: string } | undefined,
-  ): Promise<FileSystems | undefined> {
-    if (places === undefined) return undefined;
-    const { files, node } = this.#deps;
-    const paths = [node.rootDirectory, places.images, places.containers];
-    const [own, images, containers] = await Promise.all(paths.map((path) => files.fileSystemNumber(path)));
-    return fileSystemsOf({ node: own, images, containers });
+  /**
+   * The file systems of images and of containers' writable layers, as last reported; undefined: the runtime has not
+   * reported them yet. The rest is still observed.
+   */
+  async #places(signal: AbortSignal, failed: Failed): Promise<Places | undefined> {
+    const nowMs = this.#deps.clock.monotonic();
+    const isOld = this.#reported === undefined || nowMs - this.#reported.atMs >= askAgainMs;
+    const source = "the runtime's ImageFsInfo";
+    if (isOld && nowMs >= this.#asksAtMs) {
+      await this.#sources.read(
+        source,
+        async () => await this.#ask(signal),
+        () => {},
+      );
+    }
+    if (this.#reported === undefined) failed(source, "has not said where images are");
+    return this.#reported;
   }
 
-  /**
-   * The file systems of images and of containers' writable layers; undefined: the runtime has not reported them yet. The
-   * rest is still observed.
-   */
-  async #places(signal: AbortSignal): Promise<{ readonly images: string; readonly containers: string } | undefined> {
+  async #ask(signal: AbortSignal): Promise<void> {
     const { clock, cri } = this.#deps;
     const nowMs = clock.monotonic();
-    const isOld = this.#reported === undefined || nowMs - this.#reported.atMs >= askAgainMs;
-    if (isOld && nowMs >= this.#asksAtMs) {
-      const response = await cri.images.imageFsInfo({}, { timeoutMs: runtimeLimitMs, signal }).catch(() => undefined);
-      signal.throwIfAborted();
-      const answeredMs = clock.monotonic();
-      if (response === undefined && answeredMs - nowMs >= slowMs) this.#asksAtMs = answeredMs + pauseMs;
-      const images = response?.imageFilesystems[0]?.fsId?.mountpoint ?? this.#reported?.images ?? "";
-      const containers = response?.containerFilesystems?.[0]?.fsId?.mountpoint ?? this.#reported?.containers ?? images;
-      this.#reported = images === "" ? undefined : { atMs: nowMs, images, containers };
-    }
-    return this.#reported;
+    const response = await cri.images.imageFsInfo({}, { timeoutMs: runtimeLimitMs, signal }).catch(() => undefined);
+    const answeredMs = clock.monotonic();
+    if (response === undefined && answeredMs - nowMs >= slowMs) this.#asksAtMs = answeredMs + pauseMs;
+    const images = response?.imageFilesystems[0]?.fsId?.mountpoint ?? this.#reported?.images ?? "";
+    const containers = response?.containerFilesystems?.[0]?.fsId?.mountpoint ?? this.#reported?.containers ?? images;
+    this.#reported = images === "" ? undefined : { atMs: nowMs, images, containers };
   }
 }
 

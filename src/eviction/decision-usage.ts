@@ -20,6 +20,8 @@ export interface Candidates {
   readonly candidates: readonly Candidate[];
   /** Why their usage could not be measured; undefined: it was. */
   readonly problem: string | undefined;
+  /** Nothing is known of any of them, and the next measurement may succeed: nobody is to be chosen yet. */
+  readonly isEarly: boolean;
 }
 
 /** Nobody is chosen by priority alone before measurements have failed for so long, ms: the next one may succeed. */
@@ -37,7 +39,7 @@ export class DecisionUsage {
     this.#deps = deps;
   }
 
-  /** Rejects if it cannot be measured, and nothing is known of any pod; later with nothing known. */
+  /** A pod that was left out of the measurement, because its own disk does not answer, has its last figures, too. */
   async read(
     about: Signal,
     pods: readonly Pod[],
@@ -51,23 +53,29 @@ export class DecisionUsage {
         : await usage.readRunning(pods, signal);
       recent.keep(about, usages);
       this.#failingSinceMs = undefined;
-      return { candidates: pods.map((pod) => ({ pod, usage: usages.get(pod.metadata.uid) })), problem: undefined };
+      const candidates = pods.map((pod): Candidate => {
+        const measured = usages.get(pod.metadata.uid);
+        return measured === undefined ? this.#last(about, pod) : { pod, usage: measured };
+      });
+      return { candidates, problem: undefined, isEarly: false };
     } catch (error) {
       signal.throwIfAborted();
       const problem = errorMessage(error);
       log.warn("cannot measure what pods use", { signal: about, error: problem });
       const nowMs = clock.monotonic();
-      const candidates = pods.map((pod): Candidate => {
-        const last = recent.last(about, pod.metadata.uid);
-        return last === undefined
-          ? { pod, usage: undefined }
-          : { pod, usage: last.usage, measuredAgoMs: nowMs - last.atMs };
-      });
+      const candidates = pods.map((pod) => this.#last(about, pod));
       this.#failingSinceMs ??= nowMs;
       const isNothingKnown = candidates.every((candidate) => candidate.usage === undefined);
-      if (isNothingKnown && nowMs - this.#failingSinceMs < patienceMs) throw error;
-      return { candidates, problem };
+      return { candidates, problem, isEarly: isNothingKnown && nowMs - this.#failingSinceMs < patienceMs };
     }
+  }
+
+  /** What was last known of a pod. */
+  #last(about: Signal, pod: Pod): Candidate {
+    const { clock, recent } = this.#deps;
+    const last = recent.last(about, pod.metadata.uid);
+    if (last === undefined) return { pod, usage: undefined };
+    return { pod, usage: last.usage, measuredAgoMs: clock.monotonic() - last.atMs };
   }
 
   /** Measurements have a time limit: those that were cut off get one more, for themselves alone. */

@@ -52,17 +52,22 @@ export function withContainerFs(
 export function storageParts(signal: Signal, fileSystems: FileSystems | undefined): readonly StoragePart[] | undefined {
   const fileSystem = fileSystemOf(signal);
   if (fileSystem === undefined) return [];
-  if (fileSystems === undefined) return undefined;
+  // Wherever layers are, these are on the node's own disk.
+  if (fileSystems === undefined) return fileSystem === "nodefs" ? ["logs", "volumes"] : undefined;
   const all = ["rootfs", "logs", "volumes"] as const;
   if (fileSystems === "one") return all;
   if (fileSystems === "split") return fileSystem === "imagefs" ? [] : all;
   return fileSystem === "nodefs" ? ["logs", "volumes"] : ["rootfs"];
 }
 
-/** The garbage to reclaim first for a signal, in this order; none while that is not known. Pure. */
+/**
+ * The garbage to reclaim first for a signal, in this order. While it is not known where it lies, dead containers for the
+ * node's own disk: nobody misses them, but images would have to be pulled again. Pure.
+ */
 export function nodeGarbage(signal: Signal, fileSystems: FileSystems | undefined): readonly NodeGarbageKind[] {
   const fileSystem = fileSystemOf(signal);
-  if (fileSystem === undefined || fileSystems === undefined) return [];
+  if (fileSystem === undefined) return [];
+  if (fileSystems === undefined) return fileSystem === "nodefs" ? ["containers"] : [];
   if (fileSystems === "one") return ["containers", "images"];
   if (fileSystems === "split") return fileSystem === "imagefs" ? ["images"] : ["containers"];
   return fileSystem === "nodefs" ? [] : ["containers", "images"];
@@ -71,6 +76,12 @@ export function nodeGarbage(signal: Signal, fileSystems: FileSystems | undefined
 /** Whether the signal is about a disk. */
 export function isOfDisk(signal: Signal): boolean {
   return fileSystemOf(signal) !== undefined;
+}
+
+/** Whether nothing is known of the signal's disk while it is not known where images and layers are. */
+export function needsLayout(signal: Signal): boolean {
+  const fileSystem = fileSystemOf(signal);
+  return fileSystem !== undefined && fileSystem !== "nodefs";
 }
 
 function fileSystemOf(signal: Signal): "nodefs" | "imagefs" | "containerfs" | undefined {

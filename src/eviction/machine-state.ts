@@ -7,6 +7,8 @@ export interface MachineLook {
   readonly observations: Observations;
   /** Undefined: not known. */
   readonly fileSystems: FileSystems | undefined;
+  /** Why each source that was not measured was not: its signals are missing. */
+  readonly unmeasured: ReadonlyMap<string, string>;
 }
 
 /** Observes the machine; unobservable signals are omitted. @param wanted signals with thresholds */

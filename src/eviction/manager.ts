@@ -9,19 +9,20 @@ import type { EvictionPreview, HealthCheck } from "../server/local-api.ts";
 import type { AcceptedEvictions } from "./accepted-evictions.ts";
 import { ChangeReports } from "./change-reports.ts";
 import { type EvictionServices, Evictor } from "./evictor.ts";
-import { type FileSystems, isOfDisk, withContainerFs } from "./file-systems.ts";
+import { type FileSystems, isOfDisk, needsLayout, withContainerFs } from "./file-systems.ts";
 import { LimitEvictions } from "./limit-evictions.ts";
 import type { LookAtMachine, MachineLook, MachineState } from "./machine-state.ts";
 import { nearPeriodMs, nearThresholds, nextLookMs, type PastLook, usualPeriodMs, withLook } from "./next-look.ts";
 import { NodeEvictions } from "./node-evictions.ts";
 import type { NodeReclaim } from "./node-reclaim.ts";
 import type { PodUsageReader } from "./pod-usage.ts";
-import { isMet, type Observations, type Pressure, withoutDisks } from "./pressure.ts";
+import { isMet, type Observations, type Pressure, type PressureLook, withoutDisks, withoutLayout } from "./pressure.ts";
 import { type NodePressure, PressureMonitor } from "./pressure-monitor.ts";
 import { placeText } from "./rank-words.ts";
 import { RecentUsage } from "./recent-usage.ts";
 import { standingText } from "./standing.ts";
 import { resourceOf, type Signal, signals, type Threshold } from "./thresholds.ts";
+import { UnmeasuredSources } from "./unmeasured-sources.ts";
 import { byUrgency } from "./urgency.ts";
 
 export interface EvictionDependencies {
@@ -49,11 +50,15 @@ export interface EvictionConfig {
 const lookLimitMs = 20_000;
 /** How long others wait for the first observation. */
 const firstLookMs = 5_000;
+/** How long the runtime may take to say where images and layers are before the node's own disk is defended without. */
+const layoutPatienceMs = 60_000;
 const missedLayout = {
   name: "eviction for disks",
   ok: true,
   warning: true,
-  detail: "no pod is evicted for a disk: the runtime does not say where images and layers are, or they are not there",
+  detail:
+    "no pod is evicted for the disks of images and layers, and for the node's own after a minute, by logs and volumes " +
+    "alone: the runtime does not say where images and layers are, or they are not there",
   remedy: "see what the runtime answers: crictl imagefsinfo; its mount points have to exist on this machine",
 } satisfies HealthCheck;
 /** Interval of checking whether an evicted pod is gone. */
@@ -76,10 +81,11 @@ export class EvictionManager implements NodePressure {
   readonly #limits: LimitEvictions;
   readonly #node: NodeEvictions;
   #thresholds: readonly Threshold[];
-  /** Where images and writable layers are, as last observed; undefined: not known. */
+  /** Where images and writable layers are, as last observed; undefined: it never was. */
   #fileSystems: FileSystems | undefined;
-  /** It was said that they are not known. */
-  #isLayoutMissed = false;
+  /** It was said that they are not known, at this moment, monotonic ms. */
+  #layoutMissedMs: number | undefined;
+  readonly #unmeasured: UnmeasuredSources;
   #looks: readonly PastLook[] = [];
   #isFailing = false;
   /** It was said that pods' storage cannot be measured. */
@@ -100,6 +106,7 @@ export class EvictionManager implements NodePressure {
     this.#deps = deps;
     this.#config = config;
     this.#monitor = new PressureMonitor(deps, config.transitionMs);
+    this.#unmeasured = new UnmeasuredSources(log);
     this.#thresholds = withContainerFs(config.thresholds, this.#fileSystems);
     this.#evictor = new Evictor(deps, config.maxPodGraceSeconds);
     const evictor = this.#evictor;
@@ -144,7 +151,8 @@ export class EvictionManager implements NodePressure {
     const kept = pressures.length === 0 ? "no pressure" : `rejecting new pods: ${pressures.join(", ")}`;
     const pressure = { name: "pressure", ok: pressures.length === 0, detail: kept };
     const known = this.#config.thresholds.length === 0 ? [] : [pressure];
-    if (this.#isLayoutMissed) known.push(missedLayout);
+    if (this.#layoutMissedMs !== undefined) known.push(missedLayout);
+    known.push(...this.#unmeasured.health());
     const detail = this.#reports.text;
     if (detail === undefined) return known;
     const { waits } = this.#deps.accepted;
@@ -155,26 +163,33 @@ export class EvictionManager implements NodePressure {
   /**
    * The pods in eviction order for a signal, by their current usage. Evicts nothing.
    * @param name undefined: the most urgent signal that pods are evicted for, of those that are short if any is
-   * @throws PodwrightError for an unknown signal (bad input), and for a disk while it is not known what else is on it
+   * @throws PodwrightError for an unknown signal (bad input)
    */
   async preview(name: string | undefined): Promise<EvictionPreview> {
     const never = new AbortController().signal;
     const named = name === undefined ? undefined : signalNamed(name);
-    const machine = await this.#observe(named === undefined ? this.#watched() : new Set([named]), never);
-    const isMissed = (each: Signal): boolean => isOfDisk(each) && machine.fileSystems === undefined;
-    if (named !== undefined && isMissed(named)) {
-      throw new PodwrightError(ExitCode.failed, missedLayout.detail, { remedy: missedLayout.remedy });
-    }
+    const wanted = named === undefined ? this.#watched() : new Set([named]);
+    const machine = await this.#observe(wanted, never).catch((error: unknown): MachineLook => {
+      const unmeasured = new Map([["the machine", errorMessage(error)]]);
+      return { observations: new Map(), fileSystems: this.#fileSystems, unmeasured };
+    });
+    const isMissed = (each: Signal): boolean => machine.fileSystems === undefined && needsLayout(each);
     const urgent = this.#byUrgency(machine.observations);
     const signal = named ?? urgent.find((each) => !isMissed(each)) ?? "memory.available";
-    const missed = named === undefined && urgent[0] !== undefined && isMissed(urgent[0]) ? missedLayout.detail : "";
     const { ranked, problem } = await this.#node.rank(signal, machine, never);
-    const unmeasured = problem === undefined ? "" : `; what pods use could not be measured now (${problem})`;
+    const isPart =
+      machine.fileSystems === undefined && (isOfDisk(signal) || (named === undefined && isOfDisk(urgent[0] ?? signal)));
+    const remarks = [
+      standingText(signal, this.#thresholds, machine.observations),
+      ...(isPart ? [missedLayout.detail] : []),
+      ...[...machine.unmeasured].map(([source, why]) => `not measured: ${source} (${why})`),
+      ...(problem === undefined ? [] : [`what pods use could not be measured now (${problem})`]),
+    ];
     return {
       signal,
-      standing: `${standingText(signal, this.#thresholds, machine.observations)}${missed && `; ${missed}`}${unmeasured}`,
+      standing: remarks.join("; "),
       available: numberOf(machine.observations.get(signal)?.available),
-      pods: ranked.map((each) => {
+      pods: (isMissed(signal) ? [] : ranked).map((each) => {
         return { ...podRef(each.pod), place: placeText(each, signal), evictable: !each.isCritical };
       }),
     };
@@ -190,12 +205,13 @@ export class EvictionManager implements NodePressure {
     return new Set(this.#thresholds.map((threshold) => threshold.signal));
   }
 
-  /** A disk that does not answer keeps nobody waiting for longer than the limit. */
+  /** Images and layers lie where they lay, also while nobody can say so. */
   async #observe(wanted: ReadonlySet<Signal>, signal: AbortSignal): Promise<MachineLook> {
     const { clock, look } = this.#deps;
-    return await withDeadline(clock, "a check of the node's pressure", lookLimitMs, signal, (within) =>
+    const seen = await withDeadline(clock, "a check of the node's pressure", lookLimitMs, signal, (within) =>
       look(wanted, within),
     );
+    return { ...seen, fileSystems: seen.fileSystems ?? this.#fileSystems };
   }
 
   /** Allows evictions by changed settings. @returns whether they waited for that */
@@ -254,20 +270,29 @@ export class EvictionManager implements NodePressure {
       this.#fileSystems = machine.fileSystems;
       this.#thresholds = withContainerFs(this.#config.thresholds, machine.fileSystems);
     }
-    this.#tellMissedLayout();
+    this.#unmeasured.note(machine.unmeasured);
     const nowMs = clock.monotonic();
+    this.#tellMissedLayout(nowMs);
     accepted.judge(machine.observations, machine.fileSystems, nowMs);
     this.#looks = withLook(this.#looks, { atMs: nowMs, observations: machine.observations });
     const pressure = this.#monitor.judge(this.#thresholds, machine.observations, nowMs);
-    // Which pod goes for a disk, and what is removed before, depends on what else is on it. Conditions hold all the same.
-    return { ...machine, atMs: nowMs, pressure: this.#isLayoutMissed ? withoutDisks(pressure) : pressure };
+    return { ...machine, atMs: nowMs, pressure: this.#withLayout(pressure, nowMs) };
   }
 
-  #tellMissedLayout(): void {
-    const before = this.#isLayoutMissed;
-    this.#isLayoutMissed =
-      this.#fileSystems === undefined && this.#config.thresholds.some((each) => isOfDisk(each.signal));
-    if (before || !this.#isLayoutMissed) return;
+  /**
+   * Which pod goes for a disk, and what is removed before, depends on what else is on it. Conditions hold all the same. A
+   * runtime that never says it must not leave the node's own disk to fill up: logs and volumes are surely there.
+   */
+  #withLayout(pressure: PressureLook, nowMs: number): PressureLook {
+    if (this.#layoutMissedMs === undefined) return pressure;
+    return nowMs - this.#layoutMissedMs < layoutPatienceMs ? withoutDisks(pressure) : withoutLayout(pressure);
+  }
+
+  #tellMissedLayout(nowMs: number): void {
+    const isMissed = this.#fileSystems === undefined && this.#config.thresholds.some((each) => isOfDisk(each.signal));
+    const before = this.#layoutMissedMs;
+    this.#layoutMissedMs = isMissed ? (before ?? nowMs) : undefined;
+    if (before !== undefined || !isMissed) return;
     this.#deps.log.warn("no evictions for disks: the place of images is not known");
   }
 

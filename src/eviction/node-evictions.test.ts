@@ -27,17 +27,113 @@ test("while it is not known where images are, no pod goes for a disk, nothing is
   await scene.play(async () => {
     await scene.clock.advance(30_000);
     assert.deepEqual([scene.victims, scene.reclaimed, scene.manager.pressures], [[], [], ["DiskPressure"]]);
-    await assert.rejects(scene.manager.preview("nodefs.available"), /^PodwrightError: no pod is evicted for a disk: /u);
+    const ofDisk = await scene.manager.preview("imagefs.available");
+    assert.deepEqual(ofDisk.pods, []);
+    assert.match(ofDisk.standing, /^imagefs\.available is unknown; no pod is evicted for the disks of images and /u);
     assert.match((await scene.manager.preview("memory.available")).standing, /^memory\.available is 900Mi.*100Mi$/u);
     const next = await scene.manager.preview(undefined);
-    assert.deepEqual([next.signal, next.pods.length], ["memory.available", 1]);
-    assert.match(next.standing, /^memory\.available is 900Mi.*100Mi; no pod is evicted for a disk: /u);
+    assert.deepEqual([next.signal, next.pods.length], ["nodefs.available", 1]);
+    assert.match(next.standing, /^nodefs\.available is 50Mi.*100Mi; no pod is evicted for the disks of images and /u);
     const told = scene.manager.health().find(({ name }) => name === "eviction for disks");
-    assert.match(told?.detail ?? "", /^no pod is evicted for a disk/u);
+    assert.match(told?.detail ?? "", /^no pod is evicted for the disks of images/u);
     scene.fileSystems = "one";
     await scene.clock.advance(2000);
     assert.deepEqual(scene.victims, ["web"]);
     assert.ok(!scene.manager.health().some(({ name }) => name === "eviction for disks"));
+  });
+});
+
+test("after a minute without that, pods go for the node's own disk by logs and volumes, and none that has neither", async () => {
+  const scene = new EvictionScene({ thresholds: [thresholdOf("nodefs.available", "100Mi")] });
+  const large = { name: "c", rootfs: { bytes: 900 << 20, inodes: 9 }, logs: { bytes: 0, inodes: 0 } };
+  scene.add(podWith("layers", {}, { priority: -1 }), 0);
+  scene.usages.set("uid-layers", { containers: [large], volumes: [] });
+  scene.add(podWith("logs"), 0);
+  const logs = { name: "c", rootfs: { bytes: 1, inodes: 1 }, logs: { bytes: 5 << 20, inodes: 2 } };
+  scene.usages.set("uid-logs", { containers: [logs], volumes: [] });
+  scene.fileSystems = undefined;
+  scene.short("nodefs.available");
+  await scene.play(async () => {
+    await scene.clock.advance(59_000);
+    assert.deepEqual(scene.victims, []);
+    await scene.clock.advance(12_000);
+    assert.deepEqual(scene.victims, ["logs"]);
+    const kinds = new Set(scene.reclaimed.map((text) => text.split(" ")[0]));
+    assert.deepEqual([...kinds], ["evicted", "containers"], "images may be elsewhere");
+    scene.gone("logs");
+    await scene.clock.advance(30_000);
+    assert.deepEqual([scene.victims, scene.manager.pressures], [["logs"], ["DiskPressure"]]);
+  });
+});
+
+test("where images were once known to be they are, also while that cannot be observed", async () => {
+  const scene = new EvictionScene({ thresholds: [thresholdOf("nodefs.available", "100Mi")] });
+  scene.add(podWith("layers"), 0);
+  const large = { name: "c", rootfs: { bytes: 900 << 20, inodes: 9 }, logs: { bytes: 0, inodes: 0 } };
+  scene.usages.set("uid-layers", { containers: [large], volumes: [] });
+  scene.sees = observed({ "nodefs.available": 900n << 20n });
+  await scene.play(async () => {
+    scene.fileSystems = undefined;
+    scene.short("nodefs.available");
+    await scene.clock.advance(10_000);
+    assert.deepEqual(scene.victims, ["layers"]);
+  });
+});
+
+test("a disk that stops answering keeps its condition, and pods go for memory alone", async () => {
+  const thresholds = [thresholdOf("nodefs.available", "100Mi"), thresholdOf("memory.available", "100Mi")];
+  const scene = new EvictionScene({ thresholds });
+  scene.add(podWith("critical", {}, { priority: 2_000_000_000 }), 0);
+  scene.short("nodefs.available");
+  await scene.play(async () => {
+    scene.sees = observed({ "memory.available": 900n << 20n });
+    scene.unmeasured = new Map([["the file system at /kubelet", "has not answered for 2 s"]]);
+    scene.add(podWith("web"), 500);
+    await scene.clock.advance(300_000);
+    assert.deepEqual([scene.victims, scene.manager.pressures], [[], ["DiskPressure"]]);
+    const { standing, pods } = await scene.manager.preview("nodefs.available");
+    assert.match(standing, /^nodefs\.available is unknown; not measured: the file system at \/kubelet \(has not /u);
+    assert.equal(pods.length, 2);
+    const checks = scene.manager.health().filter(({ name }) => name === "eviction signals");
+    assert.match(checks[0]?.detail ?? "", /^the file system at \/kubelet has not answered for 2 s: /u);
+    scene.short();
+    await scene.clock.advance(10_000);
+    assert.deepEqual([scene.victims, scene.manager.pressures], [["web"], ["MemoryPressure", "DiskPressure"]]);
+  });
+});
+
+test("a pod that alone cannot be measured has its last figures, and the others theirs of now", async () => {
+  const scene = new EvictionScene({ thresholds: [thresholdOf("nodefs.available", "100Mi")] });
+  const volume = (mebibytes: number) => [{ name: "v", isLocal: true, bytes: mebibytes << 20, inodes: 1 }];
+  for (const [name, mebibytes] of [
+    ["stalled", 300],
+    ["seen", 100],
+  ] as const) {
+    scene.add(podWith(name), 0);
+    scene.usages.set(`uid-${name}`, { containers: [], volumes: volume(mebibytes) });
+  }
+  scene.sees = observed({ "nodefs.available": 900n << 20n });
+  await scene.play(async () => {
+    scene.measure("storage");
+    scene.usages.delete("uid-stalled");
+    await scene.clock.advance(20_000);
+    scene.short("nodefs.available");
+    await scene.clock.advance(10_000);
+    assert.deepEqual(scene.victims, ["stalled"]);
+  });
+  const [why = ""] = scene.journal.messages("PodEvicted");
+  assert.match(why, /used 300Mi of ephemeral-storage \d\d s ago.*next: default\/seen \(uses 100Mi/u);
+});
+
+test("a preview says what is known while nothing can be measured", async () => {
+  const scene = new EvictionScene();
+  scene.add(podWith("web"), 500);
+  scene.runningFails = true;
+  await scene.play(async () => {
+    scene.usages.clear();
+    const { standing, pods } = await scene.manager.preview("memory.available");
+    assert.match(standing, /^memory\.available is 1Gi.*; what pods use could not be measured now \(timed out\)$/u);
+    assert.match(pods[0]?.place ?? "", /^usage not known/u);
   });
 });
 
@@ -201,9 +297,11 @@ test("a machine that does not answer delays limits and previews by 20 seconds", 
   scene.sight = new Promise(() => {});
   await scene.play(async () => {
     for (const name of [undefined, "nodefs.available"]) {
-      const refused = assert.rejects(scene.manager.preview(name), /timed out after 20 s/u);
+      const preview = scene.manager.preview(name);
       await scene.clock.advance(20_000);
-      await refused;
+      const { standing, pods } = await preview;
+      assert.match(standing, / is unknown; .*not measured: the machine \(.*timed out after 20 s\)/u);
+      assert.equal(pods.length, 1);
     }
     scene.sight = Promise.resolve();
     await scene.clock.advance(30_000);

@@ -7,6 +7,7 @@ import type { ChangeReports } from "./change-reports.ts";
 import { DecisionUsage } from "./decision-usage.ts";
 import type { Evictor } from "./evictor.ts";
 import type { MachineState } from "./machine-state.ts";
+import { isOfDisk } from "./file-systems.ts";
 import { evictionMessage } from "./messages.ts";
 import type { NodeReclaim } from "./node-reclaim.ts";
 import type { PodUsageReader } from "./pod-usage.ts";
@@ -38,10 +39,12 @@ export interface Ranking {
   readonly ranked: readonly Ranked[];
   /** Why their usage could not be measured: they are ranked by what was last known of it. Undefined: it was. */
   readonly problem: string | undefined;
+  /** Nobody is to be chosen yet. */
+  readonly isEarly: boolean;
 }
 
 /** A choice among ranked pods. */
-interface Choice extends Ranking {
+interface Choice extends Omit<Ranking, "isEarly"> {
   /** Those that still run. */
   readonly running: ReadonlySet<Ranked>;
   readonly threshold: Threshold;
@@ -70,8 +73,8 @@ export class NodeEvictions {
   /** Pods in eviction order for a signal, by their current usage, or what was last known of it. */
   async rank(about: Signal, { fileSystems }: Pick<MachineState, "fileSystems">, signal: AbortSignal): Promise<Ranking> {
     const pods = this.#deps.evictor.candidates();
-    const { candidates, problem } = await this.#usage.read(about, pods, fileSystems, signal);
-    return { ranked: rankPods(candidates, about, fileSystems), problem };
+    const { candidates, ...measured } = await this.#usage.read(about, pods, fileSystems, signal);
+    return { ranked: rankPods(candidates, about, fileSystems), ...measured };
   }
 
   /**
@@ -144,10 +147,14 @@ export class NodeEvictions {
     signal: AbortSignal,
   ): Promise<"evicted" | "waits" | "nobody"> {
     const { log, evictor, accepted, reports } = this.#deps;
-    const { ranked, problem } = await this.rank(threshold.signal, seen, signal);
+    const { ranked, problem, isEarly } = await this.rank(threshold.signal, seen, signal);
+    if (isEarly) throw new Error(problem);
+    // Where layers are is not known: a pod without logs and volumes may free nothing of the disk that is full.
+    const gainsSurely = isOfDisk(threshold.signal) && seen.fileSystems === undefined;
+    const isUseful = ({ amount }: Ranked): boolean => !gainsSurely || (amount ?? 0) > 0;
     // A pod that ended while usage was being read has released its resources.
     const running = new Set(ranked.filter(({ pod }) => evictor.isCandidate(pod)));
-    const victim = ranked.find((each) => !each.isCritical && running.has(each));
+    const victim = ranked.find((each) => !each.isCritical && running.has(each) && isUseful(each));
     if (victim === undefined) {
       log.warn("no pod can be evicted", { signal: threshold.signal, criticalPods: running.size });
       return "nobody";
@@ -155,7 +162,7 @@ export class NodeEvictions {
     const change = accepted.changeOf(threshold);
     if (change !== undefined) {
       const pods = podsToEvict(
-        ranked.filter((each) => running.has(each)),
+        ranked.filter((each) => running.has(each) && isUseful(each)),
         threshold,
         seen.observations,
       );

@@ -1,6 +1,6 @@
 import { thresholdAmount } from "../resources/threshold-value.ts";
 import { quantityOf } from "../resources/quantity.ts";
-import { isOfDisk } from "./file-systems.ts";
+import { isOfDisk, needsLayout } from "./file-systems.ts";
 import { resourceOf, type Signal, type StarvedResource, type Threshold } from "./thresholds.ts";
 
 /** Node conditions that keep pods away. */
@@ -18,7 +18,7 @@ export type Observations = ReadonlyMap<Signal, Observation>;
 
 /** State between observations; times are monotonic ms. */
 export interface PressureState {
-  /** Met thresholds, and since when. */
+  /** Met thresholds, and those that were met when they were last observed; since when. */
   readonly metSince: ReadonlyMap<Threshold, number>;
   /** Those whose grace period has passed. */
   readonly due: ReadonlySet<Threshold>;
@@ -41,7 +41,8 @@ export interface PressureLook {
 /**
  * Judges an observation as upstream's eviction manager does. A condition holds as soon as a threshold is met, even a
  * soft one, and for the transition period after. Pods are evicted for a threshold whose grace period has passed; it
- * then stays met until its minimum reclaim is available as well. Pure.
+ * then stays met until its minimum reclaim is available as well. Where nothing is observed, nobody is evicted, and what
+ * was met stays so: a disk that stops answering has not been freed. Pure.
  */
 export function lookAtPressure(
   before: PressureState,
@@ -50,20 +51,30 @@ export function lookAtPressure(
   nowMs: number,
 ): PressureLook {
   const met = config.thresholds.filter((threshold) => isMet(threshold, observations, before.due.has(threshold)));
-  const metSince = new Map(met.map((threshold) => [threshold, before.metSince.get(threshold) ?? nowMs] as const));
+  const isUnseen = (threshold: Threshold): boolean =>
+    before.metSince.has(threshold) && !observations.has(threshold.signal);
+  const held = [...met, ...config.thresholds.filter(isUnseen)];
+  const metSince = new Map(held.map((threshold) => [threshold, before.metSince.get(threshold) ?? nowMs] as const));
   const due = met.filter((threshold) => nowMs - (metSince.get(threshold) ?? nowMs) >= threshold.graceMs);
-  const called = new Set(met.map(({ signal }) => pressureOf(signal)));
+  const called = new Set(held.map(({ signal }) => pressureOf(signal)));
   const lastSeen = new Map([...before.lastSeen, ...[...called].map((pressure) => [pressure, nowMs] as const)]);
   const holds = (pressure: Pressure): boolean => {
     const seen = lastSeen.get(pressure);
     return called.has(pressure) || (seen !== undefined && nowMs - seen < config.transitionMs);
   };
-  return { state: { metSince, due: new Set(due), lastSeen }, pressures: pressures.filter(holds), met, due };
+  const wereDue = held.filter((threshold) => isUnseen(threshold) && before.due.has(threshold));
+  const state = { metSince, due: new Set([...due, ...wereDue]), lastSeen };
+  return { state, pressures: pressures.filter(holds), met, due };
 }
 
 /** For evictions for something else than a disk. Pure. */
 export function withoutDisks(look: PressureLook): PressureLook {
   return { ...look, due: look.due.filter(({ signal }) => !isOfDisk(signal)) };
+}
+
+/** While it is not known what else is on the disks of images and layers. Pure. */
+export function withoutLayout(look: PressureLook): PressureLook {
+  return { ...look, due: look.due.filter(({ signal }) => !needsLayout(signal)) };
 }
 
 /** @param withReclaim adds the minimum reclaim, after evictions for this threshold */

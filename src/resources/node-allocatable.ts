@@ -102,20 +102,45 @@ function evictedBytes(value: ThresholdValue | undefined, capacityBytes: bigint):
   return value === undefined ? 0n : thresholdAmount(value, capacityBytes);
 }
 
+/** A resource of which more is reserved than there is. */
+export interface ReservationProblem {
+  /** In upstream's words. */
+  readonly message: string;
+  /** What reserves it. */
+  readonly fields: string;
+}
+
+const reservingFields = {
+  cpu: "cpu in kubeReserved and systemReserved, or reservedSystemCPUs",
+  memory: "memory in kubeReserved and systemReserved, or memory.available in evictionHard",
+  "ephemeral-storage": "ephemeral-storage in kubeReserved and systemReserved, or nodefs.available in evictionHard",
+} as const;
+
 /**
  * Reservations that exceed the capacity, in upstream's words.
  * @param capacity of the whole machine
  */
-export function reservationProblems(capacity: NodeCapacity, reserved: Reservations): string[] {
+export function reservationProblems(capacity: NodeCapacity, reserved: Reservations): ReservationProblem[] {
   const kept = reservedAmounts(reserved);
   const { memory, ephemeralStorage } = reserved.eviction ?? {};
   const { milliCpu, memoryBytes, ephemeralStorageBytes: storage } = capacity;
-  const problem = (name: string, amount: bigint, of: bigint, show: (amount: bigint) => string): string[] => {
+  const problem = (
+    name: keyof typeof reservingFields,
+    amount: bigint,
+    of: bigint,
+    show: (amount: bigint) => string,
+  ): ReservationProblem[] => {
     if (amount <= of) return [];
     const reservation = `a reservation of ${show(amount)} but capacity of ${show(of)}`;
-    return [`Resource "${name}" has ${reservation}. Expected capacity >= reservation.`];
+    const message = `Resource "${name}" has ${reservation}. Expected capacity >= reservation.`;
+    return [{ message, fields: reservingFields[name] }];
   };
-  const bytesProblem = (name: string, listed: bigint, value: ThresholdValue | undefined, of: bigint): string[] =>
+  const bytesProblem = (
+    name: keyof typeof reservingFields,
+    listed: bigint,
+    value: ThresholdValue | undefined,
+    of: bigint,
+  ): ReservationProblem[] =>
     problem(name, listed + evictedBytes(value, of), of, (bytes) => quantityOf(bytes, "BinarySI").toString());
   return [
     ...problem("cpu", kept.milliCpu, milliCpu, (amount) => milliQuantity(amount).toString()),

@@ -74,6 +74,9 @@ export class SimMachineResources implements PodUsageReader {
   /** The last values shown to podwright. */
   shown: Observations = new Map();
   readonly #looks = new Emitter<Observations>();
+  /** Disks that do not answer, and pods whose storage does not. */
+  readonly stalled = new Set<Place>();
+  readonly stalledPods = new Set<string>();
   readonly layers: SimLayers;
   /** Pods that cannot be measured. */
   readonly #hidden = new Set<string>();
@@ -125,6 +128,8 @@ export class SimMachineResources implements PodUsageReader {
   /** Resets all usage. */
   calm(): void {
     this.showAll();
+    this.stalled.clear();
+    this.stalledPods.clear();
     this.tellsFileSystems = true;
     this.#uses.clear();
     this.#system.clear();
@@ -143,6 +148,12 @@ export class SimMachineResources implements PodUsageReader {
     const place = this.placeOf(signal);
     const layers = this.#layersPart(uid, used);
     return (place === this.#home("layers") ? layers : 0) + (place === "nodefs" ? used - layers : 0);
+  }
+
+  /** What a pod has in its logs and volumes, which are on the node's own disk wherever layers are. */
+  besideLayers(uid: string, resource: StarvedResource): number {
+    const used = this.used(uid, resource);
+    return used - this.#layersPart(uid, used);
   }
 
   left(resource: StarvedResource, place: Place = "nodefs"): number {
@@ -181,14 +192,16 @@ export class SimMachineResources implements PodUsageReader {
   }
 
   async look(): Promise<MachineLook> {
-    const fileSystems = this.tellsFileSystems ? this.fileSystems : undefined;
-    const all = fileSystems === "one" ? watched : [...watched, ...watchedApart];
+    const all = this.fileSystems === "one" ? watched : [...watched, ...watchedApart];
     const isOfRuntime = (signal: Signal): boolean => /^(?:image|container)fs\./u.test(signal);
-    const wanted = fileSystems === undefined ? all.filter((signal) => !isOfRuntime(signal)) : all;
+    const isStalled = (signal: Signal): boolean =>
+      isOfDisk(resourceOf(signal)) && this.stalled.has(this.placeOf(signal));
+    const wanted = all.filter((signal) => !isStalled(signal) && (this.tellsFileSystems || !isOfRuntime(signal)));
+    const fileSystems = this.tellsFileSystems && this.stalled.size === 0 ? this.fileSystems : undefined;
     const observations = new Map(wanted.map((signal) => [signal, this.#observe(signal)] as const));
     this.shown = observations;
     this.#looks.emit(observations);
-    return { observations, fileSystems };
+    return { observations, fileSystems, unmeasured: new Map([...this.stalled].map((place) => [place, "stalls"])) };
   }
 
   async readRunning(pods: readonly Pod[]): Promise<ReadonlyMap<string, PodUsage>> {
@@ -198,7 +211,8 @@ export class SimMachineResources implements PodUsageReader {
   /** What is not measured anew is what the runtime measured last. */
   async readStorage(pods: readonly Pod[], how: "anew" | "kept" | "limits"): Promise<ReadonlyMap<string, PodUsage>> {
     const { nowMs } = this.#clock;
-    return this.#usages(pods, how === "anew" ? nowMs : nowMs - (nowMs % measuredMs));
+    const answering = pods.filter(({ metadata }) => !this.stalledPods.has(metadata.uid));
+    return this.#usages(answering, how === "anew" ? nowMs : nowMs - (nowMs % measuredMs));
   }
 
   /** Others measure nothing here. */

@@ -1,3 +1,4 @@
+import { BoundedSources } from "../base/bounded-sources.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { Family, Sample } from "../metrics/family.ts";
@@ -32,6 +33,9 @@ export interface StorageDependencies {
 /** Runtimes measure writable layers at this interval and cache the result. */
 const runtimeFreshMs = 10_000;
 const runtimeLimitMs = 10_000;
+/** How long file systems and each pod are waited for; altogether less than a ranking waits for all. */
+const fileSystemLimitMs = 2_000;
+const podLimitMs = 5_000;
 
 interface RuntimeUsage {
   /** By container ID. */
@@ -62,18 +66,24 @@ export class StorageStats {
   #runtime: { readonly atMs: number; readonly usage: Promise<RuntimeUsage> } | undefined;
   /** The runtime's last error; logged once. */
   #problem = "";
+  readonly #fileSystems: BoundedSources;
+  readonly #ofEach: BoundedSources;
+  /** Pods and file systems that were not measured when that was last tried: each is logged once. */
+  readonly #missed = new Set<string>();
 
   /** @param signal cancels measurements */
   constructor(deps: StorageDependencies, signal: AbortSignal) {
     this.#deps = deps;
     this.#signal = signal;
+    this.#fileSystems = new BoundedSources(deps.clock, fileSystemLimitMs);
+    this.#ofEach = new BoundedSources(deps.clock, podLimitMs);
   }
 
   /** The node and its running pods. */
   async collect(pods: readonly StatsPod[]): Promise<NodeStorage> {
-    const { clock, files, rootDirectory, volumes } = this.#deps;
+    const { clock, rootDirectory, volumes } = this.#deps;
     volumes.keep(new Set(pods.map(({ ref }) => ref.uid)));
-    const [fileSystem, usage] = await Promise.all([files.fileSystem(rootDirectory), this.#runtimeUsage()]);
+    const [fileSystem, usage] = await Promise.all([this.#fileSystem(rootDirectory), this.#runtimeUsage()]);
     const timeMs = clock.now();
     const used = fileSystem && { bytes: fileSystem.usedBytes, inodes: fileSystem.inodes - fileSystem.inodesFree };
     return {
@@ -85,7 +95,7 @@ export class StorageStats {
   }
 
   /**
-   * Some pods only.
+   * Some pods only. One that cannot be measured in time is missing, and so it is in the next ones, as long as that hangs.
    * @param ask anew: measure now where possible. layers: include writable layers, which requires the runtime
    */
   async ofPods(
@@ -93,9 +103,11 @@ export class StorageStats {
     { anew, layers }: { readonly anew: boolean; readonly layers: boolean },
   ): Promise<ReadonlyMap<string, PodStorage>> {
     if (anew) this.#runtime = undefined;
-    const fileSystem = await this.#deps.files.fileSystem(this.#deps.rootDirectory);
     const containers = pods.flatMap((pod) => pod.containers.map(({ id }) => id));
-    const measured = anew && layers ? await this.#deps.layers.measure(containers) : noLayers;
+    const [fileSystem, measured] = await Promise.all([
+      this.#fileSystem(this.#deps.rootDirectory),
+      anew && layers ? this.#deps.layers.measure(containers) : noLayers,
+    ]);
     const asks = layers && containers.some((id) => !measured.has(id));
     const usage = asks ? await this.#runtimeUsage() : nothingKnown;
     return await this.#ofPods(pods, { fileSystem, usage, layers: measured, anew });
@@ -103,20 +115,45 @@ export class StorageStats {
 
   async #ofPods(pods: readonly StatsPod[], seen: Omit<Measuring, "places">): Promise<Map<string, PodStorage>> {
     const places = new Map<string, Promise<FileSystemUsage | undefined>>();
-    const storage = pods.map(async (pod) => [pod.ref.uid, await this.#ofPod(pod, { ...seen, places })] as const);
-    return new Map(await Promise.all(storage));
+    const measured = pods.map(async (pod) => {
+      const { uid, namespace, name } = pod.ref;
+      const work = async (): Promise<PodStorage> => await this.#ofPod(pod, { ...seen, places });
+      const storage = await this.#read(this.#ofEach, `the storage of ${namespace}/${name} (${uid})`, work);
+      return storage === undefined ? [] : [[uid, storage] as const];
+    });
+    return new Map((await Promise.all(measured)).flat());
+  }
+
+  async #fileSystem(path: string): Promise<FileSystemUsage | undefined> {
+    if (path === "") return undefined;
+    const work = async (): Promise<FileSystemUsage | undefined> => await this.#deps.files.fileSystem(path);
+    return await this.#read(this.#fileSystems, `the file system at ${path}`, work);
+  }
+
+  async #read<T>(sources: BoundedSources, source: string, work: () => Promise<T>): Promise<T | undefined> {
+    let why: string | undefined;
+    const result = await sources.read(source, work, (problem) => (why = problem));
+    this.#signal.throwIfAborted();
+    if (why === undefined) this.#missed.delete(source);
+    else if (!this.#missed.has(source)) {
+      this.#missed.add(source);
+      this.#deps.log.warn("cannot measure storage", { source, error: why });
+    }
+    return result;
   }
 
   /** Log bytes of each container, including rotated files. */
   async logFamily(pods: readonly StatsPod[]): Promise<Family> {
-    const samples: Sample[] = [];
-    for (const { ref, pod, containers } of pods) {
+    const measured = pods.flatMap(({ ref, pod, containers }) => {
       const directory = podLogDirectory(this.#deps.podLogsRoot, pod.metadata);
-      for (const { name } of containers) {
-        const used = await this.#deps.files.filesUsage(`${directory}/${name}`);
-        if (used !== undefined) samples.push({ labels: [ref.uid, ref.namespace, ref.name, name], value: used.bytes });
-      }
-    }
+      return containers.map(async ({ name }): Promise<Sample[]> => {
+        const path = `${directory}/${name}`;
+        const work = async (): Promise<TreeUsage | undefined> => await this.#deps.files.filesUsage(path);
+        const used = await this.#read(this.#fileSystems, `the logs in ${path}`, work);
+        return used === undefined ? [] : [{ labels: [ref.uid, ref.namespace, ref.name, name], value: used.bytes }];
+      });
+    });
+    const samples = (await Promise.all(measured)).flat();
     return {
       name: "kubelet_container_log_filesystem_used_bytes",
       help: "Disk usage of a container's logs",
@@ -134,6 +171,7 @@ export class StorageStats {
     const logDirectory = podLogDirectory(podLogsRoot, pod.pod.metadata);
     const used: TreeUsage[] = [];
     const containers = new Map<string, ContainerStorage>();
+    const measuringVolumes = volumes.of(pod.pod, anew);
     for (const container of pod.containers) {
       const logs = await files.filesUsage(`${logDirectory}/${container.name}`);
       if (logs !== undefined) used.push(logs);
@@ -145,7 +183,7 @@ export class StorageStats {
         logs: logs && fsStats(timeMs, fileSystem, logs),
       });
     }
-    const volumeStats = await volumes.of(pod.pod, anew);
+    const volumeStats = await measuringVolumes;
     for (const volume of volumeStats) {
       if (!isEphemeral(pod.pod, volume.name)) continue;
       used.push({ bytes: volume.usedBytes ?? 0, inodes: volume.inodesUsed ?? 0 });
@@ -162,7 +200,7 @@ export class StorageStats {
       inodes: 0,
     });
     const allVolumes = [...volumeStats, ...this.#deps.external(pod.pod.metadata.uid)];
-    return { containers, volumes: allVolumes, ephemeral: fileSystem && fsStats(timeMs, fileSystem, sum) };
+    return { containers, volumes: allVolumes, ephemeral: fsStats(timeMs, fileSystem, sum) };
   }
 
   async #layerStats(container: string, { usage, layers, places }: Measuring): Promise<FsStats | undefined> {
@@ -179,7 +217,7 @@ export class StorageStats {
   ): Promise<FileSystemUsage | undefined> {
     let place = places.get(mountpoint);
     if (place === undefined) {
-      place = mountpoint === "" ? Promise.resolve(undefined) : this.#deps.files.fileSystem(mountpoint);
+      place = this.#fileSystem(mountpoint);
       places.set(mountpoint, place);
     }
     return await place;
@@ -195,7 +233,7 @@ export class StorageStats {
 
   /** Never rejects: figures that a runtime does not report are omitted. */
   async #askRuntime(): Promise<RuntimeUsage> {
-    const { cri, clock, files, log, runtime } = this.#deps;
+    const { cri, clock, log, runtime } = this.#deps;
     const options = { timeoutMs: runtimeLimitMs, signal: this.#signal };
     const problems: string[] = [];
     const attempt = async <T>(call: Promise<T>): Promise<T | undefined> => {
@@ -219,7 +257,7 @@ export class StorageStats {
       if (attributes !== undefined && writableLayer !== undefined) layers.set(attributes.id, writableLayer);
     }
     const whole = async (usage: FilesystemUsage | undefined): Promise<FsStats | undefined> =>
-      usage && usageStats(usage, await files.fileSystem(usage.fsId?.mountpoint ?? ""), clock);
+      usage && usageStats(usage, await this.#fileSystem(usage.fsId?.mountpoint ?? ""), clock);
     const measured = await whole(images?.imageFilesystems[0]);
     const imageFs = measured && listed ? { ...measured, usedBytes: totalSize(listed.images) } : measured;
     return { layers, imageFs, containerFs: (await whole(images?.containerFilesystems[0])) ?? imageFs };

@@ -36,3 +36,25 @@ test("a volume with a quota is measured by it, and the tree of another one is wa
   );
   assert.deepEqual(walked, [`${emptyDirectories}/other`]);
 });
+
+test("walks that hang delay those of other pods by 20 seconds, and not any longer", async () => {
+  const clock = new ManualClock();
+  const stall = Promise.withResolvers<undefined>();
+  const files: Pick<StatsFiles, "fileSystem" | "treeUsage"> = {
+    fileSystem: async () => fileSystem,
+    treeUsage: async (path) => (path.includes("/stalled") ? await stall.promise : { bytes: 10, inodes: 2 }),
+  };
+  const usage = new VolumeUsage({ clock, files }, { rootDirectory: "/var/lib/kubelet", periodMs: 60_000 }, signal);
+  const measure = (name: string): ReturnType<VolumeUsage["of"]> =>
+    usage.of(podWith({ volumes: [{ name, emptyDir: {} }] }, { uid: name }));
+  const stalled = ["stalled-1", "stalled-2"].map(measure);
+  const other = measure("other");
+  await clock.advance(2000);
+  assert.deepEqual(await Promise.all([...stalled, other]), [[], [], []]);
+  await clock.advance(18_000);
+  assert.deepEqual(
+    (await measure("other")).map(({ name }) => name),
+    ["other"],
+  );
+  stall.resolve(undefined);
+});

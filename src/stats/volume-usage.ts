@@ -1,6 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
-import { Semaphore } from "../base/semaphore.ts";
+import { Places } from "../base/places.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { StatsFiles, TreeUsage } from "../ports/stats-files.ts";
 import { fsStats } from "./summary.ts";
@@ -23,8 +23,9 @@ export interface VolumeUsageSettings {
 
 /** The longest wait for a first or fresh measurement; its result then comes with a later request. */
 const firstWaitMs = 2_000;
-/** Trees walked concurrently. */
+/** Trees walked concurrently, as long as each takes no longer than this: one that hangs does not delay the others. */
 const walks = 2;
+const walkPatienceMs = 20_000;
 
 interface Known {
   atMs: number;
@@ -41,12 +42,14 @@ export class VolumeUsage {
   readonly #settings: VolumeUsageSettings;
   readonly #signal: AbortSignal;
   readonly #known = new Map<string, Known>();
-  readonly #walks = new Semaphore(walks);
+  readonly #walks: Places;
 
   constructor(deps: VolumeUsageDependencies, settings: VolumeUsageSettings, signal: AbortSignal) {
     this.#deps = deps;
     this.#settings = settings;
     this.#signal = signal;
+    const walking = { kind: "the walk of a volume", limit: walks, patienceMs: walkPatienceMs };
+    this.#walks = new Places({ clock: deps.clock }, walking);
   }
 
   /**
@@ -86,7 +89,7 @@ export class VolumeUsage {
     const stats: VolumeStats[] = [];
     try {
       for (const { name, path } of directories) {
-        using _walk = await this.#walks.acquire(this.#signal);
+        using _walk = await this.#walks.take("later", this.#signal);
         const beganMs = clock.monotonic();
         const byQuota = await quotaUsage?.(pod, path, this.#signal);
         const used = byQuota ?? (await files.treeUsage(path, this.#signal));

@@ -1,5 +1,5 @@
 import { withDeadline } from "../base/deadline.ts";
-import { Semaphore } from "../base/semaphore.ts";
+import { Places } from "../base/places.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { StatsFiles, TreeUsage } from "../ports/stats-files.ts";
 
@@ -17,7 +17,7 @@ export interface MeasuredLayer extends TreeUsage {
 
 /** How long all layers together may take: the runtime's own figures, which are older, do for the others. */
 const limitMs = 2_000;
-/** Trees walked concurrently. */
+/** Trees walked concurrently. One that outlasts the measurement hangs: it does not delay the next one. */
 const walks = 2;
 /** Containers whose directory is remembered. */
 const maxKnown = 10_000;
@@ -29,7 +29,7 @@ const maxKnown = 10_000;
 export class WritableLayers {
   readonly #deps: WritableLayersDependencies;
   readonly #signal: AbortSignal;
-  readonly #walks = new Semaphore(walks);
+  readonly #walks: Places;
   /** Directories by container ID, also of containers that are gone. The newest last. */
   readonly #known = new Map<string, string>();
 
@@ -37,6 +37,7 @@ export class WritableLayers {
   constructor(deps: WritableLayersDependencies, signal: AbortSignal) {
     this.#deps = deps;
     this.#signal = signal;
+    this.#walks = new Places({ clock: deps.clock }, { kind: "the walk of a layer", limit: walks, patienceMs: limitMs });
   }
 
   /** Measures layers now. By container ID; those that take too long or cannot be found are missing. Never rejects. */
@@ -85,7 +86,7 @@ export class WritableLayers {
   async #measureOne(id: string, found: Map<string, MeasuredLayer>, signal: AbortSignal): Promise<void> {
     const path = this.#known.get(id);
     if (path === undefined) return;
-    using _walk = await this.#walks.acquire(signal);
+    using _walk = await this.#walks.take("later", signal);
     const used = await this.#deps.files.treeUsage(path, signal);
     if (used !== undefined) found.set(id, { path, ...used });
   }

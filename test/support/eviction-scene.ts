@@ -52,6 +52,7 @@ export class EvictionScene {
   readonly reclaimed: string[] = [];
   sees: Observations | Error = observed({ "memory.available": 1n << 30n });
   fileSystems: FileSystems | undefined = "one";
+  unmeasured: ReadonlyMap<string, string> = new Map();
   knowsAll = true;
   looks = 0;
   /** The machine is being observed. */
@@ -96,7 +97,7 @@ export class EvictionScene {
           this.onLook();
           await this.sight;
           if (this.sees instanceof Error) throw this.sees;
-          return { observations: this.sees, fileSystems: this.fileSystems };
+          return { observations: this.sees, fileSystems: this.fileSystems, unmeasured: this.unmeasured };
         },
         usage: {
           readRunning: async () => {

@@ -40,7 +40,7 @@ export class RecordedStatsFiles implements StatsFiles {
     return [...(this.children.get(path) ?? [])];
   }
 
-  async fileSystem(): ReturnType<StatsFiles["fileSystem"]> {
+  async fileSystem(_path?: string): ReturnType<StatsFiles["fileSystem"]> {
     this.reads++;
     return { capacityBytes: 1000, availableBytes: 400, usedBytes: 500, inodes: 100, inodesFree: 60 };
   }
@@ -72,7 +72,7 @@ export class RecordedStatsFiles implements StatsFiles {
     return { bytes: 8192, inodes: 2 };
   }
 
-  async filesUsage(): ReturnType<StatsFiles["filesUsage"]> {
+  async filesUsage(_directory?: string): ReturnType<StatsFiles["filesUsage"]> {
     this.reads++;
     return { bytes: 4096, inodes: 1 };
   }

@@ -1,4 +1,4 @@
-import { closeSync, lstatSync, opendirSync, openSync, readdirSync, readlinkSync, readSync } from "node:fs";
+import { closeSync, type Dirent, lstatSync, opendirSync, openSync, readdirSync, readlinkSync, readSync } from "node:fs";
 import { lstat, opendir, realpath, stat, statfs } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -12,8 +12,9 @@ import type {
   TreeUsage,
 } from "../../ports/stats-files.ts";
 import { type MountInfo, mountsBelow, readMountInfo, readMountTable, recentMountTable } from "./mountinfo.ts";
+import { MeasuringThreads } from "./measuring-threads.ts";
 import { upperDirectories, upperDirectory } from "./overlay-uppers.ts";
-import { isRemote, remoteMountOf, usageOf } from "./remote-storage.ts";
+import { inStorage, isRemote, remoteMountOf, usageOf } from "./remote-storage.ts";
 
 const cgroupRoot = "/sys/fs/cgroup";
 /** The unit of st_blocks, whatever the file system's own block size. */
@@ -37,21 +38,14 @@ export async function openStatsFiles(clock: Clock): Promise<StatsFiles> {
     },
     fileSystem: fileSystemUsage,
     deviceOf,
-    fileSystemNumber: async (path) =>
-      await stat(path).then(
-        ({ dev }) => dev,
-        () => undefined,
-      ),
+    fileSystemNumber,
     mountedDevices,
     upperDirectories: async (pids) => {
       const own = upperDirectories(readMountTable().toString("latin1"));
       return await slices.map(pids, (pid) => upperDirectory(own, readText(`/proc/${pid}/mountinfo`)));
     },
     treeUsage: (path, signal) => treeUsage(path, signal),
-    filesUsage: async (directory) => {
-      await slices.pause();
-      return filesUsage(directory);
-    },
+    filesUsage,
     openFiles: async (pid) => {
       await slices.pause();
       return openFiles(pid);
@@ -140,10 +134,12 @@ function subdirectories(path: string): string[] {
   }
 }
 
+const threads = new MeasuringThreads();
+
 async function fileSystemUsage(path: string): Promise<FileSystemUsage | undefined> {
   try {
     if (remoteMountOf(path) !== undefined) return await usageOf(path);
-    const { bsize, blocks, bavail, bfree, files, ffree } = await statfs(path);
+    const { bsize, blocks, bavail, bfree, files, ffree } = await threads.ask(path, () => statfs(path));
     return {
       capacityBytes: blocks * bsize,
       availableBytes: bavail * bsize,
@@ -151,6 +147,14 @@ async function fileSystemUsage(path: string): Promise<FileSystemUsage | undefine
       inodes: files,
       inodesFree: ffree,
     };
+  } catch {
+    return undefined;
+  }
+}
+
+async function fileSystemNumber(path: string): Promise<number | undefined> {
+  try {
+    return (await inStorage(path, () => threads.ask(path, () => stat(path)))).dev;
   } catch {
     return undefined;
   }
@@ -187,7 +191,7 @@ function mountTargets(root: string): ReadonlySet<string> {
 
 async function treeUsage(path: string, signal: AbortSignal): Promise<TreeUsage | undefined> {
   // The table has real paths; the top itself may be a mount.
-  const parent = await realpath(dirname(path)).catch(() => undefined);
+  const parent = await threads.walk(() => realpath(dirname(path))).catch(() => undefined);
   if (parent === undefined) return undefined;
   const root = join(parent, basename(path));
   const mounts = mountTargets(root);
@@ -198,7 +202,7 @@ async function treeUsage(path: string, signal: AbortSignal): Promise<TreeUsage |
   const count = async (at: string): Promise<boolean> => {
     // Not accessed: a dead server would block the thread.
     if (mounts.has(at)) return false;
-    const info = await lstat(at).catch(() => undefined);
+    const info = await threads.walk(() => lstat(at)).catch(() => undefined);
     if (info === undefined) return false;
     device ??= info.dev;
     if (info.dev !== device) return false;
@@ -214,10 +218,8 @@ async function treeUsage(path: string, signal: AbortSignal): Promise<TreeUsage |
   const pending = (await count(root)) ? [root] : [];
   for (let directory = pending.pop(); directory !== undefined; directory = pending.pop()) {
     signal.throwIfAborted();
-    const entries = await opendir(directory).catch(() => undefined);
-    if (entries === undefined) continue;
     try {
-      for await (const { name } of entries) {
+      for await (const { name } of entriesOf(directory)) {
         if (signal.aborted) break;
         const entry = join(directory, name);
         if (await count(entry)) pending.push(entry);
@@ -230,12 +232,26 @@ async function treeUsage(path: string, signal: AbortSignal): Promise<TreeUsage |
   return device === undefined ? undefined : { bytes, inodes };
 }
 
-function filesUsage(directory: string): TreeUsage | undefined {
+async function* entriesOf(path: string): AsyncGenerator<Dirent> {
+  const directory = await threads.walk(() => opendir(path));
+  try {
+    for (;;) {
+      const entry = await threads.walk(() => directory.read());
+      if (entry === null) return;
+      yield entry;
+    }
+  } finally {
+    await threads.walk(() => directory.close());
+  }
+}
+
+async function filesUsage(directory: string): Promise<TreeUsage | undefined> {
   try {
     let [bytes, inodes] = [0, 0];
-    for (const entry of readdirSync(directory, { withFileTypes: true })) {
+    for await (const entry of entriesOf(directory)) {
       if (!entry.isFile()) continue;
-      const info = lstatSync(join(directory, entry.name), { throwIfNoEntry: false });
+      // A file that is gone meanwhile counts nothing.
+      const info = await threads.walk(() => lstat(join(directory, entry.name))).catch(() => undefined);
       if (info === undefined) continue;
       bytes += info.blocks * blockBytes;
       inodes++;

@@ -54,6 +54,7 @@ export function drawPlan(seed: number): Step[] {
   if (isUnderPressure(seed)) add(drawFullDisk, SimRandom.named(seed, "full disk"));
   if (isUnderPressure(seed)) add(drawHiddenUsage, SimRandom.named(seed, "hidden usage"));
   if (isUnderPressure(seed)) add(drawHardStarts, SimRandom.named(seed, "hard starts"));
+  if (isUnderPressure(seed)) add(drawStalls, SimRandom.named(seed, "stalls"));
   if (isRare(seed)) add(drawRareSteps, SimRandom.named(seed, "rare"));
   return steps.toSorted((a, b) => a.atMs - b.atMs);
 }
@@ -192,6 +193,46 @@ function drawHardStarts(random: SimRandom, firstIndex: number, untilMs: number):
   return steps.map(([kind, afterMs], index) => {
     const seed = Math.floor(random.uniform() * 0x1_0000_0000);
     return { index: firstIndex + index, atMs: startMs + afterMs, kind, seed };
+  });
+}
+
+/** After the hard starts measurements stall: of a disk, of a pod, and of where images are. */
+function drawStalls(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
+  const startMs = untilMs + 1_300_000;
+  const choices: readonly (readonly [
+    likely: number,
+    steps: readonly (readonly [kind: StepKind, afterMs: number])[],
+  ])[] = [
+    [
+      0.5,
+      [
+        ["stallDisk", 0],
+        ["stallUsage", 0],
+      ],
+    ],
+    [
+      0.5,
+      [
+        ["addLargePods", 0],
+        ["stallUsage", 30_000],
+        ["fillDisk", 40_000],
+        ["emptyDisk", 130_000],
+      ],
+    ],
+    [
+      0.5,
+      [
+        ["addLargePods", 0],
+        ["loseLayout", 40_000],
+        ["giveBack", 250_000],
+      ],
+    ],
+  ];
+  const steps = choices.flatMap(([likely, each], index) =>
+    random.chance(likely) ? each.map(([kind, afterMs]) => [kind, startMs + index * 300_000 + afterMs] as const) : [],
+  );
+  return steps.map(([kind, atMs], index) => {
+    return { index: firstIndex + index, atMs, kind, seed: Math.floor(random.uniform() * 0x1_0000_0000) };
   });
 }
 

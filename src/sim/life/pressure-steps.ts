@@ -117,9 +117,9 @@ export const pressureActs = {
     });
   },
   /** Three pods of which one could fill a fifth of the disk, most of it in its writable layer. */
-  addLargePods: ({ newPod, want, node }, random) => {
+  addLargePods: ({ newPod, want, node, clock }, random) => {
     for (const number of [0, 1, 2]) {
-      const pod = simplePod(newPod(random, `large-${number}`, number), {});
+      const pod = simplePod(newPod(random, `large-${Math.trunc(clock.nowMs)}-${number}`, number), {});
       want(pod);
       for (const resource of diskResources) node.resources.use(pod.metadata.uid, resource, largeShare(resource));
     }
@@ -246,6 +246,44 @@ export const pressureActs = {
     });
     node.start();
   },
+  /** The node's disk gets full, and stops answering for longer than a condition lasts. */
+  stallDisk: ({ node, clock, strike }, random) => {
+    strike("ephemeral-storage used up");
+    node.resources.useElsewhere("ephemeral-storage", machineCapacity["ephemeral-storage"] * 0.93);
+    clock.schedule("the disk to stop answering", random.integer(3000, 15_000), () => {
+      strike("the node's disk stalls");
+      node.resources.stalled.add("nodefs");
+    });
+    clock.schedule("the disk to answer", random.integer(60_000, 160_000), () => {
+      node.resources.stalled.clear();
+      node.resources.useElsewhere("ephemeral-storage", 0);
+    });
+  },
+  /** The storage of one pod does not answer for a while. */
+  stallUsage: ({ node, clock, strike }, random) => {
+    const uid = random.pickFrom([...node.desired.keys()]);
+    if (uid === undefined) return;
+    strike("a pod's storage stalls");
+    node.resources.stalledPods.add(uid);
+    clock.schedule("a pod's storage to answer", random.integer(20_000, 140_000), () => {
+      node.resources.stalledPods.delete(uid);
+    });
+  },
+  /** podwright starts while the disk is full, and the runtime does not say where images are for minutes. */
+  loseLayout: ({ node, clock, strike }) => {
+    strike("podwright killed");
+    node.kill();
+    strike("ephemeral-storage used up");
+    const left = node.resources.left("ephemeral-storage");
+    const capacity = machineCapacity["ephemeral-storage"];
+    node.resources.useElsewhere("ephemeral-storage", Math.max(0, left - capacity * 0.02));
+    node.resources.tellsFileSystems = false;
+    clock.schedule("images to be found", 200_000, () => {
+      node.resources.tellsFileSystems = true;
+      node.resources.useElsewhere("ephemeral-storage", 0);
+    });
+    node.start();
+  },
 } satisfies Record<string, Act>;
 
 export type PressureStepKind = keyof typeof pressureActs;
@@ -274,6 +312,9 @@ export const pressureWeights: Readonly<Record<PressureStepKind, number>> = {
   killWhileEvicting: 0,
   startWithoutLayout: 0,
   hoverAboveThreshold: 0,
+  stallDisk: 0,
+  stallUsage: 0,
+  loseLayout: 0,
 };
 
 export const hardPressureKinds = ["shortOfMemory", "startShort"] as const satisfies readonly PressureStepKind[];

@@ -20,6 +20,9 @@ const cleanupMs = 30_000;
 const measuredMs = 30_000;
 /** How long evictions for the node wait for unknown pods. */
 const unknownMs = 60_000;
+/** How long those for the node's own disk wait for where images are, and how long they may take then. */
+const layoutMs = 60_000;
+const defendedMs = 60_000;
 
 const pressureOf: Readonly<Record<StarvedResource, Pressure>> = {
   memory: "MemoryPressure",
@@ -85,6 +88,10 @@ export class Evictions implements Rule {
   #lifeMs = 0;
   /** When podwright last observed the machine, simulated ms. */
   #lookedMs = 0;
+  /** Whether this run was told where images are. */
+  #isLayoutKnown = false;
+  /** Since when it was short of its own disk without that, and since when it has evicted nobody; simulated ms. */
+  #undefendedMs: number | undefined;
 
   constructor(scene: Scene, broken: Break) {
     this.#scene = scene;
@@ -123,14 +130,44 @@ export class Evictions implements Rule {
     this.#held = [];
     this.#shortMs.clear();
     this.#shortages.clear();
+    this.#isLayoutKnown = false;
+    this.#undefendedMs = undefined;
   }
 
   #shown(observations: Observations): void {
     this.#lookedMs = this.#scene.clock.nowMs;
     const { nowMs } = this.#scene.clock;
+    this.#isLayoutKnown ||= observations.has("imagefs.available");
+    this.#defends(observations, nowMs);
     for (const { signal } of this.#shortages.note(this.#thresholds(), observations, nowMs)) {
       this.#shortMs.set(pressureOf[resourceOf(signal)], nowMs);
     }
+  }
+
+  /** A runtime that never says where images are does not let the node's own disk fill up. */
+  #defends(observations: Observations, nowMs: number): void {
+    const { node } = this.#scene;
+    const about = "nodefs.available";
+    const isShort = this.#thresholds().some((each) => each.signal === about && isMet(each, observations, false));
+    // What waits for a confirmation, or for another end, is judged elsewhere.
+    const waits = node.evictions?.asks === true || this.#victims.some(({ untilMs }) => nowMs < untilMs);
+    const excused = waits || !node.callsAreTimely || !node.knowsAllPods;
+    const isHelpless = !this.#others("").some((pod) => this.#gains(pod.metadata.uid, about, nowMs));
+    if (this.#isLayoutKnown || !isShort || excused || isHelpless) {
+      this.#undefendedMs = undefined;
+      return;
+    }
+    this.#undefendedMs ??= nowMs;
+    if (nowMs - this.#undefendedMs < layoutMs + defendedMs) return;
+    this.#broken("the node's own disk is defended", "nobody goes for nodefs.available");
+  }
+
+  /** Whether a pod that has run for a while surely has something on the node's own disk. */
+  #gains(uid: string, about: Signal, atMs: number): boolean {
+    const { resources } = this.#scene.node;
+    const { isHidden, sinceMs } = resources.visibility(uid);
+    const isSeen = !isHidden && sinceMs < atMs - measuredMs && !resources.stalledPods.has(uid);
+    return isSeen && this.#hasRunFor(uid, measuredMs, atMs) && resources.besideLayers(uid, resourceOf(about)) > 0;
   }
 
   #thresholds() {
@@ -187,13 +224,20 @@ export class Evictions implements Rule {
     });
     if (!isDue) this.#broken("soft thresholds are met for their grace period", `${uid} goes for ${about}`);
     this.#checkGrace(pod, about);
-    if (isOfDisk(about) && !node.resources.shown.has("imagefs.available")) {
+    const isInPart = isOfDisk(about) && !this.#isLayoutKnown;
+    if (isInPart && (!about.startsWith("nodefs.") || atMs - this.#lifeMs < layoutMs)) {
       this.#broken("no evictions for a disk of which not all is known", `${uid} goes for ${about}`);
+    }
+    const isVisible = !node.resources.visibility(uid).isHidden && !node.resources.stalledPods.has(uid);
+    if (isInPart && isVisible && node.resources.besideLayers(uid, resourceOf(about)) === 0) {
+      this.#broken("no pod goes on absence of data", `${uid} may have nothing on the disk of ${about}`);
     }
     if (!node.knowsAllPods && atMs - this.#lifeMs < unknownMs) {
       this.#broken("no evictions before all pods are known", uid);
     }
     for (const victim of this.#victims) if (atMs < victim.untilMs) this.#after(victim, uid, about, atMs);
+    // Its place follows from what was measured before, or from a part.
+    if (isInPart || node.resources.stalledPods.has(uid)) return;
     this.#onData(uid, about, atMs);
     const before = this.#before(pod, about, atMs);
     if (before !== undefined) this.#broken("evictions follow the ranking", `${uid} goes for ${about} before ${before}`);
@@ -296,8 +340,9 @@ export class Evictions implements Rule {
     const allocated = known.find(({ view }) => view.pod?.metadata.uid === pod.metadata.uid)?.view.pod ?? pod;
     const own = this.#place(allocated, about);
     return this.#others(pod.metadata.uid).find((other) => {
-      const { isHidden, sinceMs } = this.#scene.node.resources.visibility(other.metadata.uid);
-      if (isHidden || sinceMs > atMs - measuredMs) return false;
+      const { resources } = this.#scene.node;
+      const { isHidden, sinceMs } = resources.visibility(other.metadata.uid);
+      if (isHidden || sinceMs > atMs - measuredMs || resources.stalledPods.has(other.metadata.uid)) return false;
       const place = this.#place(other, about);
       // podwright may know nothing about a pod without usage.
       if (place.used === 0) return false;

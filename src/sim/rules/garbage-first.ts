@@ -88,7 +88,9 @@ export class GarbageFirst implements Rule {
     const container = [...this.#containers].find(
       ([id, sinceMs]) => world.containers.has(id) && isOld(sinceMs, unheardMs),
     );
-    const left = (hasImages ? image?.[0] : undefined) ?? (hasLayers ? container?.[0] : undefined);
+    // Those that may be elsewhere stay.
+    const areFound = node.resources.tellsFileSystems;
+    const left = (hasImages && areFound ? image?.[0] : undefined) ?? (hasLayers ? container?.[0] : undefined);
     if (left !== undefined) this.#broken("garbage is removed before pods are evicted", `${pod?.uid} before ${left}`);
   }
 }

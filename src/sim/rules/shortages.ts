@@ -29,16 +29,20 @@ export class Shortages {
     return thresholds.filter((threshold) => {
       const { signal, value, minReclaim, graceMs } = threshold;
       const observation = observations.get(signal);
-      if (observation === undefined) return false;
+      const last = before.get(keyOf(threshold));
+      if (observation === undefined) {
+        // A disk that does not answer is as short as it was.
+        if (last !== undefined) this.#known.set(keyOf(threshold), last);
+        return last?.metMs !== undefined;
+      }
       const { available, capacity } = observation;
       const reclaim = minReclaim === undefined ? 0n : thresholdAmount(minReclaim, capacity);
       const limit = thresholdAmount(value, capacity);
       if (available >= limit + reclaim) return false;
-      const earlier = before.get(keyOf(threshold));
-      const isDue = earlier?.metMs !== undefined && nowMs - earlier.metMs >= graceMs + seenWithinMs;
+      const isDue = last?.metMs !== undefined && nowMs - last.metMs >= graceMs + seenWithinMs;
       const isMet = available < limit || isDue;
-      const metMs = isMet ? (earlier?.metMs ?? nowMs) : undefined;
-      this.#known.set(keyOf(threshold), { metMs, looseMs: earlier?.looseMs ?? nowMs });
+      const metMs = isMet ? (last?.metMs ?? nowMs) : undefined;
+      this.#known.set(keyOf(threshold), { metMs, looseMs: last?.looseMs ?? nowMs });
       return isMet;
     });
   }

@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock, settle } from "../../test/support/manual-clock.ts";
+import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
+import { silentLog } from "../../test/support/sources.ts";
+import { RecordedStatsFiles } from "../../test/support/stats.ts";
+import { containerId } from "../base/ids.ts";
+import type { Cri } from "../ports/cri.ts";
+import type { FileSystemUsage, TreeUsage } from "../ports/stats-files.ts";
+import { runtimeWays } from "./runtime-ways.ts";
+import { statsPod } from "./stats-pods.ts";
+import { StorageStats } from "./storage.ts";
+import type { PodStorage } from "./storage-types.ts";
+import { VolumeUsage } from "./volume-usage.ts";
+
+/** Paths that contain the text do not answer until its end. */
+class StallingFiles extends RecordedStatsFiles {
+  stalled: string | undefined;
+  readonly end = Promise.withResolvers<void>();
+  readonly asked: string[] = [];
+
+  async #access(path: string): Promise<void> {
+    this.asked.push(path);
+    if (this.stalled !== undefined && path.includes(this.stalled)) await this.end.promise;
+  }
+
+  override async fileSystem(path = ""): Promise<FileSystemUsage | undefined> {
+    await this.#access(path);
+    return await super.fileSystem();
+  }
+
+  override async filesUsage(path = ""): Promise<TreeUsage | undefined> {
+    await this.#access(path);
+    return await super.filesUsage();
+  }
+}
+
+function scene() {
+  const [clock, files] = [new ManualClock(), new StallingFiles({ version: 2, root: "/cg" })];
+  const naming = { cgroupRoot: "/", cgroupDriver: "cgroupfs", runtime: runtimeWays("containerd") } as const;
+  const pods = ["one", "two"].map((name) => {
+    const pod = testPod({}, `uid-${name}`, name);
+    const status = testStatus([testSandbox()], [testContainer({ id: containerId(`c-${name}`) })]);
+    const made = statsPod(pod, status, naming);
+    assert.ok(made);
+    return made;
+  });
+  const { signal } = new AbortController();
+  const volumes = new VolumeUsage({ clock, files }, { rootDirectory: "/kubelet", periodMs: 60_000 }, signal);
+  const cri = {
+    runtime: { listContainerStats: async () => ({ stats: [] }) },
+    images: { imageFsInfo: async () => ({ imageFilesystems: [], containerFilesystems: [] }) },
+  } as unknown as Cri;
+  const layers = { measure: async () => new Map() };
+  const places = {
+    rootDirectory: "/kubelet",
+    podLogsRoot: "/logs",
+    external: () => [],
+    runtime: { measuresImages: true },
+  };
+  const stats = new StorageStats({ clock, files, cri, log: silentLog, volumes, layers, ...places }, signal);
+  const measure = async (): Promise<ReadonlyMap<string, PodStorage>> =>
+    await stats.ofPods(pods, { anew: true, layers: true });
+  return { clock, files, measure };
+}
+
+test("a pod whose storage stalls is missing after 5 seconds, and the others are there", async () => {
+  const { clock, files, measure } = scene();
+  files.stalled = "_one_";
+  const first = measure();
+  await clock.advance(5000);
+  assert.deepEqual([...(await first).keys()], ["uid-two"]);
+  const before = files.asked.filter((path) => path.includes("_one_")).length;
+  assert.deepEqual([...(await measure()).keys()], ["uid-two"], "it is not waited for again");
+  assert.equal(files.asked.filter((path) => path.includes("_one_")).length, before, "nor asked");
+  files.end.resolve();
+  await settle();
+  assert.deepEqual([...(await measure()).keys()], ["uid-one", "uid-two"]);
+});
+
+test("what pods use is known although the file system that they are on does not say its size", async () => {
+  const { clock, files, measure } = scene();
+  files.stalled = "/kubelet";
+  const measured = measure();
+  await clock.advance(2000);
+  const { ephemeral } = (await measured).get("uid-one") ?? {};
+  assert.ok((ephemeral?.usedBytes ?? 0) > 0);
+  assert.equal(ephemeral?.capacityBytes, undefined);
+});
