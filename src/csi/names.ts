@@ -112,3 +112,10 @@ export class CsiNames {
 export function uniqueVolumeName(driver: string, handle: string): string {
   return `${csiPluginName}/${driver}^${handle}`;
 }
+
+/** Undefined: it is not a CSI driver's volume. */
+export function parseUniqueVolumeName(unique: string): { driver: string; handle: string } | undefined {
+  const [driver = "", ...handle] = unique.slice(csiPluginName.length + 1).split("^");
+  const isCsi = unique.startsWith(`${csiPluginName}/`) && isDriverName(driver) && handle.length > 0;
+  return isCsi ? { driver, handle: handle.join("^") } : undefined;
+}
