@@ -10,11 +10,13 @@ import type { LifeParts, Message, Order, Report } from "./sim-worker.ts";
 
 /** Caches type stripping and compilation for all threads. */
 const compileCache = join(dirname(import.meta.dirname), ".cache/compile");
-/** Real time after which a life counts as hanging. */
+/** CPU time after which a life counts as hanging. */
 const lifeLimitMs = 60_000;
+/** How much longer it may take, on a machine that has more to do. */
+const longestWait = 10;
 
 export interface PlayOptions {
-  /** Real time after which it counts as hanging. */
+  /** CPU time after which it counts as hanging. */
   readonly limitMs?: number;
   /** Called with each of its happenings, in order; also for a life that hangs. */
   readonly onHappening?: (happening: Happening) => void;
@@ -69,17 +71,16 @@ export class SimPool implements AsyncDisposable {
         onHappening?.(happening);
       },
     };
-    const limit = setTimeout(() => {
+    using _limit = limitWork(thread.worker, limitMs, () => {
       isOver = true;
       void thread.worker.terminate();
-    }, limitMs);
+    });
     try {
       const order: Order = { seed, parts, isTold: onHappening !== undefined };
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- to a thread, not to a window
       thread.worker.postMessage(order);
       return await promise;
     } finally {
-      clearTimeout(limit);
       thread.busy = undefined;
       if (this.#all.has(thread)) this.#free(thread);
     }
@@ -143,4 +144,32 @@ function failed(seed: number, { steps }: LifeParts, problem: Problem): Report {
   const coverage = { steps: new Map(), faults: new Map(), actions: new Map(), names: new Map() };
   const plan = drawPlan(seed).filter(({ index }) => steps?.includes(index) ?? true);
   return { seed, problems: [problem], plan, simulatedMs: problem.atMs, coverage, digest: "" };
+}
+
+/** Ends a worker's work after a CPU time, or after several times that in real time. */
+function limitWork(worker: Worker, limitMs: number, end: () => void): Disposable {
+  const before = worker.cpuUsage();
+  // A worker that has ended has no usage.
+  before.catch(() => {});
+  const atLatest = setTimeout(end, longestWait * limitMs);
+  let timer: NodeJS.Timeout;
+  let isDone = false;
+  const look = async (): Promise<void> => {
+    const { user, system } = await worker.cpuUsage(await before);
+    const leftMs = limitMs - (user + system) / 1000;
+    if (isDone) return;
+    if (leftMs <= 0) end();
+    else lookAfter(leftMs);
+  };
+  const lookAfter = (afterMs: number): void => {
+    timer = setTimeout(() => void look().catch(() => {}), Math.max(afterMs, 10));
+  };
+  lookAfter(limitMs);
+  return {
+    [Symbol.dispose]: () => {
+      isDone = true;
+      clearTimeout(timer);
+      clearTimeout(atLatest);
+    },
+  };
 }

@@ -27,6 +27,7 @@ import type { StatsFiles } from "../ports/stats-files.ts";
 import { HeldError, whenFree } from "../private-runtime/hand-over.ts";
 import type { RuntimeLayout } from "../private-runtime/layout.ts";
 import { claimRuntime } from "../private-runtime/ownership.ts";
+import { toldCommand } from "../private-runtime/told-command.ts";
 import { FlightRecorder } from "../replay/flight-recorder.ts";
 
 /** The ports of this machine, with its statistics files and the service manager. */
@@ -92,8 +93,9 @@ async function tryLock(ports: Ports, layout: RuntimeLayout): Promise<Disposable>
   if (lock !== undefined) return lock;
   const pid = await systemLocks.holder(layout.lockFile);
   const holder = (await ports.processes.list()).find((process) => process.pid === pid);
+  const who = holder === undefined ? "gone" : toldCommand(holder);
   throw new HeldError(
-    `another engine uses ${layout.stateDirectory}: pid ${pid ?? "unknown"} (${holder?.arguments.join(" ") ?? "gone"})`,
+    `another engine uses ${layout.stateDirectory}: pid ${pid ?? "unknown"} (${who})`,
     pid,
     "use that one, or choose another --state-dir",
   );

@@ -13,7 +13,7 @@ import type {
 import { RpcError, type RpcCallOptions, type RpcService } from "../ports/rpc.ts";
 import { measuredOperation, type OperationObserver, pluginLabel } from "../volumes/volume-operations.ts";
 import { CsiCallError } from "./call-error.ts";
-import { csiDirectoryName, publishedBlockDirectory, stagedBlockDirectory } from "./names.ts";
+import { csiDirectoryName } from "./names.ts";
 import type { AccessModes } from "./requests.ts";
 import type { DriverOnNode } from "./csi-node-object.ts";
 
@@ -53,6 +53,11 @@ export interface CsiCallOptions {
   readonly signal: AbortSignal;
   /** The volume was migrated from an in-tree plugin. */
   readonly migrated?: boolean;
+}
+
+/** A call that undoes a volume's mounts, or its devices. */
+export interface CsiRemovalOptions extends CsiCallOptions {
+  readonly mode: "Filesystem" | "Block";
 }
 
 /**
@@ -110,10 +115,10 @@ export class CsiClient implements Disposable {
     await this.#call("NodeStageVolume", request.volumeId, options, call);
   }
 
-  async unstage(volumeId: string, stagingTargetPath: string, options: CsiCallOptions): Promise<void> {
+  async unstage(volumeId: string, stagingTargetPath: string, options: CsiRemovalOptions): Promise<void> {
     const call = (limits: RpcCallOptions) =>
       this.#parts.calls.nodeUnstageVolume({ volumeId, stagingTargetPath }, limits);
-    const operation = stagingTargetPath.includes(`/${stagedBlockDirectory}/`) ? "unmap_device" : "unmount_device";
+    const operation = options.mode === "Block" ? "unmap_device" : "unmount_device";
     await this.#measured(operation, options, () => this.#call("NodeUnstageVolume", volumeId, options, call));
   }
 
@@ -125,9 +130,9 @@ export class CsiClient implements Disposable {
     await this.#call("NodePublishVolume", request.volumeId, options, call);
   }
 
-  async unpublish(volumeId: string, targetPath: string, options: CsiCallOptions): Promise<void> {
+  async unpublish(volumeId: string, targetPath: string, options: CsiRemovalOptions): Promise<void> {
     const call = (limits: RpcCallOptions) => this.#parts.calls.nodeUnpublishVolume({ volumeId, targetPath }, limits);
-    const operation = targetPath.includes(`/${publishedBlockDirectory}/`) ? "unmap_volume" : "volume_unmount";
+    const operation = options.mode === "Block" ? "unmap_volume" : "volume_unmount";
     await this.#measured(operation, options, () => this.#call("NodeUnpublishVolume", volumeId, options, call));
   }
 

@@ -18,6 +18,7 @@ const podHasEnded: Cause = { code: "VolumeUnwanted", message: "the pod that used
 interface Unpublishing {
   readonly uid: string;
   readonly name: string;
+  readonly mode: FoundVolume["mode"];
   readonly identity: VolumeIdentity;
   /** The path that the driver published to. */
   readonly target: string;
@@ -61,7 +62,7 @@ async function foundBlock(
   };
   return {
     driver: identity.driver,
-    tearDown: (signal) => unpublish(parts, { uid, name, identity, target, before, remove }, signal),
+    tearDown: (signal) => unpublish(parts, { uid, name, mode: "Block", identity, target, before, remove }, signal),
   };
 }
 
@@ -77,7 +78,7 @@ async function foundMount(
   if (identity === undefined) return await removedOnly(parts, [directory], remove, target);
   return {
     driver: identity.driver,
-    tearDown: (signal) => unpublish(parts, { uid, name, identity, target, remove }, signal),
+    tearDown: (signal) => unpublish(parts, { uid, name, mode: "Filesystem", identity, target, remove }, signal),
   };
 }
 
@@ -148,7 +149,7 @@ function mayHelp({ drivers, place }: CsiVolumeParts, driver: string): Promise<vo
 
 async function unpublishNow(parts: CsiVolumeParts, volume: Unpublishing, signal: AbortSignal): Promise<void> {
   const { clock, journal, drivers, names, publications } = parts;
-  const { uid, name, identity, target, before, remove } = volume;
+  const { uid, name, mode, identity, target, before, remove } = volume;
   const { driver, handle } = identity;
   const publication = publications.take(uid, name, identity);
   using _turn = await publications.turn(uid, name, signal);
@@ -160,7 +161,7 @@ async function unpublishNow(parts: CsiVolumeParts, volume: Unpublishing, signal:
   const action = { what: "UnpublishVolume", message, cause: podHasEnded } as const;
   const details = { volume: name, driver, pod: uid };
   await perform(journal, clock, { ...action, data: details }, () =>
-    client.unpublish(handle, names.toldToDrivers(target), { signal }),
+    client.unpublish(handle, names.toldToDrivers(target), { signal, mode }),
   );
   const remains = await remove();
   if (remains === "nothing") return;

@@ -38,7 +38,7 @@ import { CsiRegistration } from "./csi-registration.ts";
 import { DeviceMounts, type UsedVolumes } from "./device-mounts.ts";
 import { DriverStore } from "./driver-store.ts";
 import { Expansions } from "./expansions.ts";
-import { CsiNames, uniqueVolumeName } from "./names.ts";
+import { CsiNames } from "./names.ts";
 import { Publications } from "./publications.ts";
 import { withSeenMounts } from "./seen-mounts.ts";
 import { UnknownVolumes } from "./unknown-volumes.ts";
@@ -131,8 +131,6 @@ export class CsiRoom {
   readonly #devices: DeviceMounts;
   readonly #publications = new Publications();
   readonly #unknown: UnknownVolumes;
-  /** Unique names of volumes that no unknown one is. */
-  readonly #cleared = new Set<string>();
   readonly #expansions: Expansions;
   #services: CsiServices | undefined;
   #calls: CallObjects | undefined;
@@ -165,6 +163,7 @@ export class CsiRoom {
       publications: this.#publications,
       pod: (uid) => this.#services?.pods.get(uid as PodUid),
       listed: () => this.#services?.volumesInUse?.listed ?? [],
+      drivers: this.#drivers,
     });
     const own = { drivers: this.#drivers, objects: this.#objects };
     this.#refresh = new AllocatableRefresh({
@@ -222,7 +221,7 @@ export class CsiRoom {
     const parts = { files, mounts, names: this.#names, devices: this.#devices, publications: this.#publications };
     const found = await takeUpVolumes(parts);
     await this.#unknown.look(found, undefined);
-    await this.#keepSources();
+    await this.#unknown.keepSources();
   }
 
   /** Runs until the signal aborts. Rejects only for a defect. */
@@ -277,16 +276,6 @@ export class CsiRoom {
     this.released(uid);
   }
 
-  /** What unknown volumes may be published from stays staged; what they are not published from is cleared. */
-  async #keepSources(): Promise<void> {
-    const sources = await this.#unknown.sources();
-    this.#devices.keepFound(sources);
-    for (const { driver, handle, stagingPath } of this.#devices.volumes) {
-      if (!sources.has(stagingPath)) this.#cleared.add(uniqueVolumeName(driver, handle));
-    }
-    if (this.#unknown.paths.length === 0) this.#cleared.clear();
-  }
-
   #registration(): PluginHandler {
     const publisher = this.#publisher;
     return new CsiRegistration({
@@ -313,14 +302,22 @@ export class CsiRoom {
     await clock.sleep(wait, takeUpMs, signal).catch(() => {});
     for (let pauseMs = takeUpMs; !signal.aborted; pauseMs = Math.min(pauseMs * 2, longestLookMs)) {
       await this.#unknown.lookAgain(signal);
-      await this.#keepSources();
+      await this.#unknown.keepSources();
       this.#devices.tidy();
-      const inUse = this.#services?.volumesInUse;
-      // The Node does not list one that is only staged: it would be known by that.
-      if (!this.#unknown.mayBePublished) inUse?.complete();
-      else inUse?.completeKnown((volume) => this.#cleared.has(volume));
+      await this.#listUsed(signal);
       if (this.#unknown.paths.length === 0) return;
       await clock.sleep("volumes with damaged data files to be known", pauseMs, signal).catch(() => {});
     }
+  }
+
+  async #listUsed(signal: AbortSignal): Promise<void> {
+    const inUse = this.#services?.volumesInUse;
+    // The Node does not list one that is only staged: it would be known by that.
+    if (!this.#unknown.mayBePublished) {
+      inUse?.complete();
+      return;
+    }
+    await this.#unknown.clearUnstaged(signal);
+    inUse?.completeKnown((volume) => this.#unknown.isCleared(volume));
   }
 }

@@ -178,7 +178,7 @@ test("a device with a damaged record is known by its PersistentVolume, and torn 
   scene.storage.volumes.set("pv", { metadata: { name: "pv" }, spec: { csi: { driver: "d", volumeHandle: "h" } } });
   await scene.unknown.lookAgain(signal);
   assert.deepEqual([scene.unknown.paths, [...scene.inUse]], [[], ["kubernetes.io/csi/d^h"]]);
-  scene.devices.keepFound(await scene.unknown.sources());
+  await scene.unknown.keepSources();
   scene.devices.tidy();
   await scene.tearDown("u1");
   assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnstageVolume"]);
@@ -198,7 +198,7 @@ test("what may be published from a volume that was found keeps it staged, even a
   await scene.mounts.unmount(mount);
   await scene.unknown.lookAgain(signal);
   assert.equal(scene.unknown.mayBePublished, false);
-  scene.devices.keepFound(await scene.unknown.sources());
+  await scene.unknown.keepSources();
   scene.devices.tidy();
   await scene.devices.ended();
   assert.equal(scene.effects.at(-1), "nodeUnstageVolume");
@@ -287,4 +287,34 @@ test("a mount of another file system and of another type keeps nothing staged", 
   assert.equal(scene.unknown.mayBePublished, true);
   await scene.tearDown("u1");
   assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnstageVolume"]);
+});
+
+test("beside an unknown mount, what the Node lists is cleared if its driver stages, and it is not staged", async () => {
+  const scene = await published();
+  const mount = `${pods}/u1/volumes/kubernetes.io~csi/other/mount`;
+  await scene.files.makeDirectory(mount, 0o750);
+  await scene.mounts.mount({ source: "server:/x", target: mount, fileSystem: "nfs4", options: [], device: "0:99" });
+  await restarted(scene, `${pods}/u1/volumes/kubernetes.io~csi/other/vol_data.json`);
+  await scene.files.makeDirectory(scene.names.staged("d", "lost"), 0o750);
+  scene.listed = ["h", "earlier", "lost"].map((handle) => `kubernetes.io/csi/d^${handle}`);
+  scene.listed = [...scene.listed, "kubernetes.io/csi/absent^h", "kubernetes.io/fc/d^h"];
+  const cleared = (): readonly string[] => scene.listed.filter((unique) => scene.unknown.isCleared(unique));
+  const known = ["kubernetes.io/csi/d^h"];
+  assert.deepEqual(cleared(), known, "of another file system");
+  scene.capabilities = [];
+  await scene.drivers.add("d", "/csi.sock", "1.0.0");
+  await scene.unknown.clearUnstaged(signal);
+  assert.deepEqual(cleared(), known, "it may have published the others without a stage");
+  scene.capabilities = [1];
+  await scene.drivers.add("d", "/csi.sock", "1.0.1");
+  await scene.unknown.clearUnstaged(signal);
+  assert.deepEqual(cleared(), [...known, "kubernetes.io/csi/d^earlier"]);
+});
+
+test("beside an unknown device nothing is cleared: its driver may have staged it for any handle", async () => {
+  const scene = await published("Block");
+  await restarted(scene, records.Block);
+  scene.listed = ["kubernetes.io/csi/d^earlier"];
+  await scene.unknown.clearUnstaged(signal);
+  assert.equal(scene.unknown.isCleared("kubernetes.io/csi/d^earlier"), false);
 });

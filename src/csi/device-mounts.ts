@@ -294,7 +294,7 @@ export class DeviceMounts {
   async #unstageNow(staging: Staging, signal: AbortSignal): Promise<void> {
     const { clock, journal, drivers, names } = this.#deps;
     const { volume, holders, records } = staging;
-    const { driver, handle, name } = volume;
+    const { driver, handle, name, mode } = volume;
     const client = drivers.get(driver);
     invariant(
       "a volume is unstaged when no pod uses it",
@@ -307,7 +307,9 @@ export class DeviceMounts {
       const message = `unstage volume ${name}`;
       const action = { what: "UnstageVolume", message, cause: nobodyHoldsIt, data: { volume: name, driver } } as const;
       for (const path of paths) {
-        await perform(journal, clock, action, () => client.unstage(handle, names.toldToDrivers(path), { signal }));
+        await perform(journal, clock, action, () =>
+          client.unstage(handle, names.toldToDrivers(path), { signal, mode }),
+        );
       }
     }
     await this.#removeFiles(staging);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemHashing } from "../linux/files/hashing.ts";
-import { CsiNames, isDriverName, uniqueVolumeName } from "./names.ts";
+import { CsiNames, isDriverName, parseUniqueVolumeName, uniqueVolumeName } from "./names.ts";
 
 const names = new CsiNames(systemHashing, "/var/lib/kubelet", "node1");
 
@@ -22,6 +22,10 @@ test("handles, attachments and paths have upstream's names", () => {
     "csi-23a03421dc5e18323ec0e6e7530c6fb49084816fd17aaa5e8f195c84bda81f22",
   );
   assert.equal(uniqueVolumeName(driver, "a"), "kubernetes.io/csi/hostpath.csi.k8s.io^a");
+  assert.deepEqual(parseUniqueVolumeName(uniqueVolumeName(driver, "a^b/c")), { driver, handle: "a^b/c" });
+  for (const other of ["kubernetes.io/fc/d^h", "kubernetes.io/csi/d", "kubernetes.io/csi/../x^h", ""]) {
+    assert.equal(parseUniqueVolumeName(other), undefined);
+  }
   const blocks = "/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices";
   assert.equal(names.blockStaging("pv1"), `${blocks}/staging/pv1`);
   assert.equal(names.blockPublish("pv1", "u1"), `${blocks}/publish/pv1/u1`);

@@ -6,9 +6,9 @@ export const csiPluginName = "kubernetes.io/csi";
 /** Its form in paths: the parent directory of the plugin's volumes of each pod. */
 export const csiDirectoryName = "kubernetes.io~csi";
 /** Where block volumes are staged, below the plugin's directory. */
-export const stagedBlockDirectory = "volumeDevices/staging";
+const stagedBlockDirectory = "volumeDevices/staging";
 /** Where they are published, below the plugin's directory. */
-export const publishedBlockDirectory = "volumeDevices/publish";
+const publishedBlockDirectory = "volumeDevices/publish";
 
 /** The API's rules for a CSIDriver name: a DNS subdomain of at most 63 characters, in any case. */
 export function isDriverName(name: string): boolean {
@@ -111,4 +111,11 @@ export class CsiNames {
 /** The unique name of a claim's volume, as in the Node's `status.volumesInUse`. */
 export function uniqueVolumeName(driver: string, handle: string): string {
   return `${csiPluginName}/${driver}^${handle}`;
+}
+
+/** Undefined: it is not a CSI driver's volume. */
+export function parseUniqueVolumeName(unique: string): { driver: string; handle: string } | undefined {
+  const [driver = "", ...handle] = unique.slice(csiPluginName.length + 1).split("^");
+  const isCsi = unique.startsWith(`${csiPluginName}/`) && isDriverName(driver) && handle.length > 0;
+  return isCsi ? { driver, handle: handle.join("^") } : undefined;
 }

@@ -6,7 +6,8 @@ import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { MountPoint, Mounts } from "../ports/mounts.ts";
 import type { DeviceMounts } from "./device-mounts.ts";
-import { csiDirectoryName, type CsiNames, uniqueVolumeName } from "./names.ts";
+import type { DriverStore } from "./driver-store.ts";
+import { csiDirectoryName, type CsiNames, parseUniqueVolumeName, uniqueVolumeName } from "./names.ts";
 import type { Publications } from "./publications.ts";
 import { removeBlockFiles, StagedMountFiles } from "./staged-files.ts";
 import { holderOf, takeUpBlock, takeUpPublished, takeUpStaged, type VolumeIdentity } from "./take-up.ts";
@@ -30,6 +31,7 @@ export interface UnknownVolumesDependencies {
   readonly pod: (uid: string) => Pick<Pod, "spec"> | undefined;
   /** Unique names of volumes that the Node lists as in use, or as attached. */
   readonly listed: () => readonly string[];
+  readonly drivers: Pick<DriverStore, "has" | "get">;
 }
 
 /**
@@ -41,6 +43,8 @@ export interface UnknownVolumesDependencies {
 export class UnknownVolumes {
   readonly #deps: UnknownVolumesDependencies;
   #unknown: readonly UnknownVolume[] = [];
+  /** Unique names of volumes that none of them is. */
+  readonly #cleared = new Set<string>();
 
   constructor(deps: UnknownVolumesDependencies) {
     this.#deps = deps;
@@ -56,11 +60,48 @@ export class UnknownVolumes {
     return this.#unknown.some(({ kind }) => kind !== "staged");
   }
 
+  /** Whether a volume, by its unique name, is certainly none of them. */
+  isCleared(unique: string): boolean {
+    return this.#cleared.has(unique);
+  }
+
+  /** What they may be published from stays staged; what they are not published from is cleared. */
+  async keepSources(): Promise<void> {
+    const { devices } = this.#deps;
+    const sources = await this.#sourcesOrAll();
+    devices.keepFound(sources);
+    for (const { driver, handle, stagingPath } of devices.volumes) {
+      if (!sources.has(stagingPath)) this.#cleared.add(uniqueVolumeName(driver, handle));
+    }
+  }
+
   /**
-   * Staging paths of the volumes that they may be published from: those with the same file system, or one of the same
-   * type, which the driver may have mounted anew.
+   * Clears what the Node lists and an earlier run has unstaged: nothing is published from it. A driver that does not
+   * stage may have published it all the same.
    */
-  async sources(): Promise<ReadonlySet<string>> {
+  async clearUnstaged(signal: AbortSignal): Promise<void> {
+    // Where a device is staged, its handle does not show.
+    if (this.#unknown.some(({ kind }) => kind === "block")) return;
+    for (const unique of this.#deps.listed()) {
+      const parsed = parseUniqueVolumeName(unique);
+      if (parsed !== undefined && (await this.#isUnstaged(parsed, signal))) this.#cleared.add(unique);
+    }
+  }
+
+  async #isUnstaged({ driver, handle }: VolumeIdentity, signal: AbortSignal): Promise<boolean> {
+    const { drivers, devices, files, names, log } = this.#deps;
+    if (!drivers.has(driver) || devices.stagingPath(driver, handle) !== undefined) return false;
+    try {
+      if (!(await drivers.get(driver).supports("stageUnstage", { signal }))) return false;
+      return (await files.stat(names.staged(driver, handle))) === undefined;
+    } catch (error) {
+      signal.throwIfAborted();
+      log.debug("cannot find out whether a volume is staged", { driver, handle, error: errorMessage(error) });
+      return false;
+    }
+  }
+
+  async #sourcesOrAll(): Promise<ReadonlySet<string>> {
     try {
       return await this.#sources();
     } catch (error) {
@@ -69,6 +110,10 @@ export class UnknownVolumes {
     }
   }
 
+  /**
+   * Staging paths of the volumes that they may be published from: those with the same file system, or one of the same
+   * type, which the driver may have mounted anew.
+   */
   async #sources(): Promise<ReadonlySet<string>> {
     const { mounts, devices } = this.#deps;
     const found: MountPoint[] = [];

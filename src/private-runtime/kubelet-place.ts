@@ -7,6 +7,7 @@ import type { ProcessInfo, Processes } from "../ports/processes.ts";
 import { HeldError } from "./hand-over.ts";
 import { LOCK_DIRECTORY } from "./layout.ts";
 import { runtimeUsers } from "./runtime-users.ts";
+import { toldCommand } from "./told-command.ts";
 
 /** Where the manifests of CSI drivers expect the kubelet of their node. */
 export const kubeletPlace = "/var/lib/kubelet";
@@ -296,5 +297,5 @@ function inTheWay(process: ProcessInfo | undefined, remedy: string): HeldError {
 
 /** ` (pid 7: /usr/bin/kubelet …)` */
 export function whoIs(process: ProcessInfo | undefined): string {
-  return process === undefined ? "" : ` (pid ${process.pid}: ${process.arguments.join(" ").slice(0, 160)})`;
+  return process === undefined ? "" : ` (pid ${process.pid}: ${toldCommand(process)})`;
 }

@@ -95,6 +95,7 @@ export class CsiScene {
       ...{ files, mounts, names, devices, publications, journal, log: silentLog, storage },
       pod: (uid) => this.pods.get(uid),
       listed: () => this.listed,
+      drivers: this.drivers,
     });
     this.plugin = new CsiPlugin({
       ...{ clock, files, mounts, loopDevices, names, journal, log: silentLog },
@@ -113,7 +114,7 @@ export class CsiScene {
     });
     await this.drivers.add("d", "/csi.sock", "1.0.0");
     await this.unknown.look(await takeUpVolumes({ files, mounts, names, devices, publications }), undefined);
-    devices.keepFound(await this.unknown.sources());
+    await this.unknown.keepSources();
     this.devices.start(signal);
   }
 

@@ -52,6 +52,24 @@ test("the heap is shrunk once the process is calm, and again after growth or wor
   await done;
 });
 
+test("the heap is not shrunk in the pauses of a burst, nor at the start of one", async () => {
+  const { state, clock, stop, done } = heapOf(30 * mebibyte);
+  await clock.run(20_000);
+  assert.deepEqual(state.shrunkAtMs, [15_000]);
+  state.held = 50 * mebibyte;
+  // A tenth of a core on the whole.
+  for (let atMs = 22_000; atMs < 82_000; atMs += 10_000) {
+    state.cpu += 1000;
+    await clock.run(atMs);
+  }
+  assert.deepEqual(state.shrunkAtMs, [15_000]);
+  await clock.run(120_000);
+  assert.deepEqual(state.shrunkAtMs, [15_000, 80_000]);
+  stop.abort();
+  await clock.run(130_000);
+  await done;
+});
+
 test("a large heap that takes long to collect is collected less often", async () => {
   const { state, clock, stop, done } = heapOf(400 * mebibyte, 1500);
   await clock.run(20_000);

@@ -14,7 +14,9 @@ export interface Heap {
   shrink(): void;
 }
 
-const lookMs = 15_000;
+const lookMs = 5000;
+/** So many looks in a row must be calm: the pauses within a burst of pods are shorter, and so is its start. */
+const calmLooks = 3;
 /**
  * Share of one core. A node that probes hundreds of times a second is never calm, and collects often enough by itself.
  */
@@ -36,11 +38,13 @@ const worthCosts = 20;
  */
 export async function keepLean(heap: Heap, clock: Clock, signal: AbortSignal): Promise<void> {
   let lean = { bytes: 0, cpuMs: 0, costMs: 0 };
+  let calm = 0;
   for (let cpuMs = heap.cpuMs(); ; cpuMs = heap.cpuMs()) {
     await clock.sleep("next check of the heap", lookMs, signal).catch(() => {});
     if (signal.aborted) return;
     const nowMs = heap.cpuMs();
-    if (nowMs - cpuMs > lookMs * calmShare) continue;
+    calm = nowMs - cpuMs > lookMs * calmShare ? 0 : calm + 1;
+    if (calm < calmLooks) continue;
     const hasGrown = heap.heldBytes() - lean.bytes >= Math.max(worthBytes, lean.bytes * worthShare);
     if (!hasGrown && nowMs - lean.cpuMs < Math.max(worthCpuMs, lean.costMs * worthCosts)) continue;
     heap.shrink();

@@ -276,12 +276,17 @@ export class Evictions implements Rule {
     const isHard = this.#isHard(about, false);
     // Whether a hard threshold was met before is not known here.
     if (!isHard && this.#isHard(about, true)) return;
-    const wanted = isHard ? 1 : this.#grantedSeconds(pod);
+    const granted = this.#grantedSeconds(pod);
+    const wanted = isHard ? 1 : granted;
+    // While a raised hard threshold waits for its confirmation, a soft one has its turn.
+    const others = node.evictions?.asks === true ? [granted] : [];
     const { uid } = pod.metadata;
     clock.schedule("an evicted pod to begin to stop", 0, () => {
       const state = node.pods().find(({ view }) => view.ref.uid === uid)?.view.state;
-      if (state?.kind !== "terminating" || state.ending.graceSeconds === wanted) return;
-      this.#broken("evicted pods get their grace period", `${uid} has ${state.ending.graceSeconds} s, not ${wanted} s`);
+      if (state?.kind !== "terminating") return;
+      const { graceSeconds } = state.ending;
+      if (graceSeconds === wanted || others.includes(graceSeconds)) return;
+      this.#broken("evicted pods get their grace period", `${uid} has ${graceSeconds} s, not ${wanted} s`);
     });
   }
 
