@@ -119,13 +119,6 @@ export const evictionMutants: readonly Mutant[] = [
     to: "before.metSince.size < 0 && !observations.has(threshold.signal)",
   },
   {
-    name: "evicted-without-a-sure-gain",
-    lives: "pressure",
-    file: "src/eviction/node-evictions.ts",
-    from: "!gainsSurely || (amount ?? 0) > 0",
-    to: "!gainsSurely || (amount ?? 0) >= 0",
-  },
-  {
     name: "evicted-for-limits-and-the-node-at-once",
     lives: "pressure",
     file: "src/eviction/manager.ts",
