@@ -30,8 +30,8 @@ export const volumeMutants: readonly Mutant[] = [
     name: "failed-unstage-taken-for-done",
     lives,
     file: "src/csi/device-mounts.ts",
-    from: "client.unstage(handle, names.toldToDrivers(path), { signal, mode }));",
-    to: "client.unstage(handle, names.toldToDrivers(path), { signal, mode })).catch(() => {});",
+    from: "client.unstage(handle, names.toldToDrivers(path), { signal, mode }),",
+    to: "client.unstage(handle, names.toldToDrivers(path), { signal, mode }).catch(() => {}),",
   },
   {
     name: "staged-volume-not-in-use",
