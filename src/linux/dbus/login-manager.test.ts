@@ -161,6 +161,18 @@ test("an announcement that logind does not confirm is ignored", { skip }, async 
   assert.equal(bus.isPreparing, false);
 });
 
+test("a change is told once, however often it is announced", { skip }, async () => {
+  using directory = testDirectory();
+  await using bus = await SystemBus.start(directory.path);
+  using session = await systemLoginManager(systemClock, bus.address).connect(none);
+  const told: boolean[] = [];
+  for (const [after, begins] of [true, true, false, false, true].entries()) {
+    setTimeout(() => bus.announce(begins), 50 * (after + 1));
+  }
+  for await (const begins of session.shutdowns(none)) if (told.push(begins) === 3) break;
+  assert.deepEqual(told, [true, false, true]);
+});
+
 test("signals end with the bus, or without listeners", { skip }, async () => {
   using directory = testDirectory();
   const bus = await SystemBus.start(directory.path);

@@ -110,12 +110,15 @@ class LogindSession implements LoginSession {
   async *shutdowns(signal: AbortSignal): AsyncIterable<boolean> {
     // Whoever watches takes another lock in another session.
     using either = eitherSignal(signal, this.#lost.signal);
+    let last: BusValue | undefined;
     for await (const { member, path, values } of this.#bus.signals(either.signal)) {
       const [begins] = values ?? [];
       if (member !== announcement || path !== logind.path) continue;
       // Any user may send such a signal; only logind answers calls. A connection that takes signals makes none.
       using other = await this.#open(signal);
-      if ((await isPreparing(other, signal)) === begins) yield begins;
+      if (begins === last || (await isPreparing(other, signal)) !== begins) continue;
+      last = begins;
+      yield last;
     }
   }
 
