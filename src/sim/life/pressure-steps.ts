@@ -247,10 +247,11 @@ export const pressureActs = {
     node.start();
   },
   /** The node's disk gets full, and stops answering for longer than a condition lasts. */
-  stallDisk: ({ node, clock, strike }, random) => {
+  stallDisk: ({ node, clock, strike, faults }, random) => {
     strike("ephemeral-storage used up");
     node.resources.useElsewhere("ephemeral-storage", machineCapacity["ephemeral-storage"] * 0.93);
     clock.schedule("the disk to stop answering", random.integer(3000, 15_000), () => {
+      if (faults.hasEnded) return;
       strike("the node's disk stalls");
       node.resources.stalled.add("nodefs");
     });
