@@ -21,7 +21,15 @@ if [ -f "$root/scripts/setup.sh" ]; then
   remedy="run 'sh scripts/setup.sh' in $root to bring it into node_modules"
 else
   case $(uname -m) in aarch64) arch=arm64 ;; *) arch=x64 ;; esac
-  remedy="run: npm install --global --no-bin-links node-linux-$arch@26"
+  # npm's own prefix may be another than the one that this podwright lies in.
+  root=$(cd -- "$root" && pwd)
+  case $root in
+  */lib/node_modules/*) scope=--global prefix=${root%/lib/node_modules/*} ;;
+  */node_modules/*) scope="" prefix=${root%/node_modules/*} ;;
+  *) scope=--global prefix="" ;;
+  esac
+  case $prefix in *[!A-Za-z0-9@%+=:,./_-]*) prefix="'$(printf %s "$prefix" | sed "s/'/'\\\\''/g")'" ;; esac
+  remedy="run: npm install${scope:+ $scope}${prefix:+ --prefix $prefix} --no-bin-links node-linux-$arch@26"
 fi
 echo "podwright needs Node.js 24 or newer and found ${found:-none}; $remedy" >&2
 exit 3

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { copyFile, mkdir, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
+import { execFile, spawnSync } from "node:child_process";
+import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
@@ -20,6 +20,36 @@ async function output(program: string, arguments_: readonly string[], path?: str
   const env = { ...process.env, ...(path !== undefined && { PATH: `${path}:${process.env["PATH"]}` }) };
   return (await promisify(execFile)(program, arguments_, { env })).stdout;
 }
+
+test("without a recent Node.js the advice installs one beside this podwright, as a command that a shell takes", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "podwright-launch-"));
+  try {
+    const programs = join(directory, "programs");
+    await mkdir(programs);
+    for (const program of ["sed", "uname"]) await symlink(`/bin/${program}`, join(programs, program));
+    await writeFile(join(programs, "npm"), `#!/bin/sh\nprintf '%s\\n' "$@"\n`, { mode: 0o755 });
+    for (const [place, words] of [
+      ["plain/lib/node_modules", ["--global", "--prefix", join(directory, "plain")]],
+      ["it's here/lib/node_modules", ["--global", "--prefix", join(directory, "it's here")]],
+      ["local/node_modules", ["--prefix", join(directory, "local")]],
+      ["elsewhere", ["--global"]],
+    ] as const) {
+      const script = join(directory, place, "podwright/scripts/node.sh");
+      await mkdir(dirname(script), { recursive: true });
+      await copyFile(join(root, "scripts/node.sh"), script);
+      const { status, stderr } = spawnSync("/bin/sh", [script], { env: { PATH: programs }, encoding: "utf8" });
+      assert.equal(status, 3);
+      const [, command = ""] = /; run: (.*)\n$/u.exec(stderr) ?? [];
+      const { stdout } = spawnSync("/bin/sh", ["-c", command], { env: { PATH: programs }, encoding: "utf8" });
+      const [verb, ...rest] = stdout.trim().split("\n");
+      assert.equal(verb, "install", stderr);
+      assert.match(rest.pop() ?? "", /^node-linux-(?:x|arm)64@26$/u);
+      assert.deepEqual(rest, [...words, "--no-bin-links"]);
+    }
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
 
 test("called by the name kubelet, podwright is one, and prints the version in kubeadm's format", async () => {
   const directory = await mkdtemp(join(tmpdir(), "podwright-launch-"));

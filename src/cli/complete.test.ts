@@ -14,6 +14,15 @@ const silent = { write: () => true };
 const views = [
   podView({ containers: [containerView({}), containerView({ name: "side" })] }),
   podView({ name: "worker", namespace: "tools" }),
+  podView({
+    name: "full",
+    containers: [containerView({ state: "waiting" })],
+    initContainers: [
+      { ...containerView({ name: "setup", state: "terminated" }), sidecar: false, done: true },
+      { ...containerView({ name: "sidecar" }), sidecar: true, done: true },
+    ],
+    ephemeralContainers: [containerView({ name: "debug-1" }), containerView({ name: "debug-0", state: "terminated" })],
+  }),
 ];
 
 const claims = ["data", "cache"].map((name) => ({
@@ -60,7 +69,7 @@ test("options and arguments with choices offer them", async () => {
 });
 
 test("names of pods and of a pod's containers are offered", async () => {
-  assert.deepEqual(await texts("why "), ["web", "tools/worker"]);
+  assert.deepEqual(await texts("why "), ["web", "tools/worker", "full"]);
   assert.deepEqual(await texts("stop web t"), ["tools/worker"]);
   assert.deepEqual(await texts("logs -f web "), ["app", "side"]);
   assert.deepEqual(await texts("exec web -c s"), ["side"]);
@@ -68,6 +77,14 @@ test("names of pods and of a pod's containers are offered", async () => {
   const asked: (string | undefined)[] = [];
   await texts("logs --state-dir /srv/pw web ", asked);
   assert.deepEqual(asked, ["/srv/pw"]);
+});
+
+test("of init and ephemeral containers, logs offers all, and other commands those that run", async () => {
+  assert.deepEqual(await texts("logs full "), ["app", "setup", "sidecar", "debug-1", "debug-0"]);
+  assert.deepEqual(await texts("logs full -c s"), ["setup", "sidecar"]);
+  assert.deepEqual(await texts("exec full -c "), ["app", "sidecar", "debug-1"]);
+  assert.deepEqual(await texts("attach full --container "), ["app", "sidecar", "debug-1"]);
+  assert.deepEqual(await texts("debug full --target "), ["app", "sidecar"]);
 });
 
 test("values after an equals sign are completed, in one word or in three, as bash splits them", async () => {

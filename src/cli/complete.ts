@@ -113,10 +113,12 @@ function isNamed({ long, short }: Option, word: string | undefined): boolean {
   return word !== undefined && (word === long || word === short);
 }
 
-async function valuesOf(option: Option, { words, options }: Position, asked: Asked): Promise<Candidate[]> {
+async function valuesOf(option: Option, position: Position, asked: Asked): Promise<Candidate[]> {
+  const { command, words, options } = position;
   if (option.argChoices !== undefined) return option.argChoices.map((text) => ({ text }));
   if (option.long !== "--container" && option.long !== "--target") return [];
-  return containersOf(await asked.pods(stateDirectoryIn(words)), operands(words, options)[0]);
+  const pods = await asked.pods(stateDirectoryIn(words));
+  return containersOf(pods, operands(words, options)[0], option.long === "--target" ? "joined" : useOf(command));
 }
 
 async function operandsOf({ command, words, options }: Position, asked: Asked): Promise<Candidate[]> {
@@ -133,7 +135,7 @@ async function operandsOf({ command, words, options }: Position, asked: Asked): 
       return claims.map((claim) => ({ text: claimLabel(claim), about: claim.phase }));
     }
     case "container":
-      return containersOf(await asked.pods(stateDirectoryIn(words)), given[0]);
+      return containersOf(await asked.pods(stateDirectoryIn(words)), given[0], useOf(command));
     case "name": {
       const { catalogue } = await import("../journal/catalogue.ts");
       return catalogue().map(({ name, kind }) => ({ text: name, about: kind }));
@@ -143,9 +145,23 @@ async function operandsOf({ command, words, options }: Position, asked: Asked): 
   }
 }
 
-function containersOf(pods: readonly PodView[], selector = ""): Candidate[] {
+/** What a container is named for: its output, which it keeps, or its processes. */
+type Use = "read" | "entered" | "joined";
+
+function useOf(command: Command): Use {
+  return command.name() === "logs" ? "read" : "entered";
+}
+
+/** The regular containers come first: they are meant most often. */
+function containersOf(pods: readonly PodView[], selector = "", use: Use = "read"): Candidate[] {
   const pod = pods.find((view) => isSelectedBy(view, selector));
-  return pod?.containers.map(({ name, state }) => ({ text: name, about: state })) ?? [];
+  if (pod === undefined) return [];
+  const { containers, initContainers, ephemeralContainers } = pod;
+  // An ephemeral container cannot be another one's target.
+  const others = use === "joined" ? initContainers : [...initContainers, ...ephemeralContainers];
+  const running = others.filter(({ state }) => state === "running");
+  const meant = [...containers, ...(use === "read" ? others : running)];
+  return meant.map(({ name, state }) => ({ text: name, about: state }));
 }
 
 /** The words that are neither options nor option values. */

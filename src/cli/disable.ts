@@ -1,4 +1,4 @@
-import { basename, join } from "node:path/posix";
+import { basename, join, resolve } from "node:path/posix";
 import { readBootPods } from "../agent/boot-memory.ts";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import type { PodRef } from "../journal/entry.ts";
@@ -12,7 +12,7 @@ import { plural } from "./format.ts";
 import { Interrupts } from "./interrupts.ts";
 import { KnowledgeLimit, listPods } from "./listing.ts";
 import type { MachineContext } from "./machine-context.ts";
-import { type LoadedInput, loadInput } from "./manifest-input.ts";
+import { type LoadedInput, loadInput, pathType } from "./manifest-input.ts";
 import { engineService, type ServicePlaces } from "./service-units.ts";
 import { hasUnit, removeUnit } from "./services.ts";
 import { requestStop, waitUntilGone } from "./stopping.ts";
@@ -32,7 +32,8 @@ export async function disableCommand(
   using interrupts = new Interrupts(process, terminal.closed);
   const signal = interrupts.first;
   const present = await manifestNames(files, places.manifests);
-  const names = operands.length === 0 ? present : [...new Set(operands.map((operand) => basename(operand)))];
+  const asked = await Promise.all(operands.map((operand) => namesOf(context, operand, present)));
+  const names = operands.length === 0 ? present : [...new Set(asked.flat())];
   const unknown = names.find((name) => !present.includes(name));
   const isUnfinished = names.length === 0 && (await hasUnit(files, places, engineService));
   if (unknown !== undefined || (names.length === 0 && !isUnfinished)) {
@@ -52,14 +53,41 @@ export async function disableCommand(
   const ending = endingPods(removed, kept, await rememberedPods(context));
   // Before anything is changed: without an engine the pods would keep running.
   const found = await engineForStop(context, signal);
-  for (const name of names) await files.remove(pathOf(name));
+  try {
+    for (const name of names) await files.remove(pathOf(name));
+  } catch (error) {
+    if (found === "started") await endEngine(context);
+    throw error;
+  }
   if (found !== "none") await stopPods(context, ending, keptNames.length === 0, signal);
   if (found === "started") await endEngine(context);
   const isLast = (await manifestNames(files, places.manifests)).length === 0;
-  if (isLast) await removeUnit(context, places, engineService);
-  const others = isLast ? "; no manifest is left, and the service is removed" : "";
-  terminal.print(`disabled: ${plural(names.length, "manifest")}${others}`);
+  const rest = isLast ? `; no manifest is left${await removeService(context, places)}` : "";
+  terminal.print(`disabled: ${plural(names.length, "manifest")}${rest}`);
   return ExitCode.done;
+}
+
+/** Removes the service, if podwright wrote it. @returns what became of it, as the end of a sentence */
+async function removeService(context: MachineContext, places: ServicePlaces): Promise<string> {
+  if (await removeUnit(context, places, engineService)) return ", and the service is removed";
+  const unit = join(places.units, engineService);
+  return (await context.files.stat(unit)) === undefined ? "" : `; ${unit} stays: podwright did not write it`;
+}
+
+/** The names of an operand's manifests: its own, or, as `enable` takes a directory, those of the directory's files. */
+async function namesOf(
+  context: MachineContext,
+  operand: string,
+  present: readonly string[],
+): Promise<readonly string[]> {
+  const name = basename(operand);
+  const path = resolve(process.cwd(), operand);
+  if (present.includes(name) || (await pathType(context, path)) !== "directory") return [name];
+  const names = (await manifestNames(context.files, path)).filter((each) => present.includes(each));
+  if (names.length > 0) return names;
+  throw new PodwrightError(ExitCode.badInput, `no manifest in ${operand} is enabled`, {
+    remedy: present.length === 0 ? "nothing is enabled" : `enabled: ${present.join(", ")}`,
+  });
 }
 
 /** Pods that the engine started from manifests, including those of manifests that are invalid by now. */

@@ -1,6 +1,6 @@
-import { ExitCode } from "../base/errors.ts";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { printable } from "../journal/text.ts";
-import type { Check } from "../private-runtime/preflight/check.ts";
+import { type Check, failed } from "../private-runtime/preflight/check.ts";
 import { preflight, preflightBesideRuntime } from "../private-runtime/preflight/preflight.ts";
 import type { Health } from "../server/local-api.ts";
 import { connectCri } from "../cri/client.ts";
@@ -23,13 +23,29 @@ export interface DoctorOptions {
  */
 export async function doctorCommand(context: MachineContext, options: DoctorOptions): Promise<ExitCode> {
   const { layout, terminal } = context;
-  const health = await findEngine(context);
+  const { health, problem } = await engineState(context);
   const endpoint = options.runtimeEndpoint ?? health?.runtimeEndpoint ?? layout.containerd.endpoint;
   const checks = await machineChecks(context, endpoint);
-  const all = [...checks, ...(health === undefined ? [] : engineChecks(health))];
-  if (options.json === true) terminal.print(JSON.stringify({ checks: all, engine: health ?? null }, undefined, 2));
-  else terminal.print(doctorLines(all, health, layout.stateDirectory, terminal.paint).join("\n"));
+  const all = [...checks, ...(health === undefined ? [] : engineChecks(health)), ...(problem ?? [])];
+  if (options.json === true) {
+    terminal.print(JSON.stringify({ checks: all, engine: health ?? null }, undefined, 2));
+  } else {
+    const asked = problem === undefined ? layout.stateDirectory : undefined;
+    terminal.print(doctorLines(all, health, asked, terminal.paint).join("\n"));
+  }
   return all.some((check) => check.ok === "failed") ? ExitCode.environment : ExitCode.done;
+}
+
+/** The engine's health; undefined: none runs, or it cannot be asked, which is a failed check. */
+async function engineState(
+  context: MachineContext,
+): Promise<{ readonly health: Health | undefined; readonly problem?: readonly [Check] }> {
+  try {
+    return { health: await findEngine(context) };
+  } catch (error) {
+    if (!(error instanceof PodwrightError)) throw error;
+    return { health: undefined, problem: [failed("engine", error.message, error.remedy ?? "see its log")] };
+  }
 }
 
 async function machineChecks(context: MachineContext, endpoint: string): Promise<readonly Check[]> {
@@ -70,8 +86,8 @@ export function doctorLines(
       ? stateDirectory && `no engine runs for ${stateDirectory}`
       : `engine ${health.version}, process ${health.pid}, on ${printable(health.runtime)} (${health.runtimeEndpoint})`;
   const count = (ok: Check["ok"]): number => checks.filter((check) => check.ok === ok).length;
-  const failed = count("failed");
-  const verdict = failed > 0 ? paint.bad(`${failed} failed`) : paint.good("ready to run pods");
+  const failures = count("failed");
+  const verdict = failures > 0 ? paint.bad(`${failures} failed`) : paint.good("ready to run pods");
   return [
     ...lines,
     "",

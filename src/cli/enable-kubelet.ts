@@ -1,5 +1,6 @@
 import { join, resolve } from "node:path/posix";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { shellWord } from "../base/shell-word.ts";
 import { parseKubeletFlags } from "../config/flags.ts";
 import { loadConfiguration } from "../config/load.ts";
 import { openCgroups } from "../linux/cgroups/cgroups.ts";
@@ -16,7 +17,7 @@ export async function enableKubelet(context: ServiceContext, config: string, pla
   const { version: cgroupVersion } = await openCgroups(clock);
   const reading = { files, workingDirectory: process.cwd(), cgroupVersion };
   await loadConfiguration(reading, parseKubeletFlags(["--config", path]));
-  await requireSystemd(context, places, `podwright kubelet --config ${path}`);
+  await requireSystemd(context, places, `podwright kubelet --config ${shellWord(path)}`);
   if (await isActive(processes, "kubelet.service")) {
     throw new PodwrightError(ExitCode.environment, "kubelet.service runs on this machine, which can have one kubelet", {
       remedy: "podwright join --from-kubeadm takes its place; or: systemctl disable --now kubelet",

@@ -1,18 +1,18 @@
-import { basename, join, resolve } from "node:path/posix";
-import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
-import { FileError } from "../ports/files.ts";
+import { basename, dirname, join, resolve } from "node:path/posix";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { removeEmpty } from "../ports/files.ts";
 import { preflight, requireReady } from "../private-runtime/preflight/preflight.ts";
 import type { ApplyRequest } from "../server/local-api.ts";
 import { podLabel } from "../server/pod-selector.ts";
-import { maxManifestBytes } from "../sources/decode.ts";
 import { isManifestName, manifestNames } from "../sources/load.ts";
 import { endEngine, enginePids, findEngine, searchPath } from "./engine-process.ts";
 import { printError, printWarning } from "./error-output.ts";
 import { Interrupts } from "./interrupts.ts";
 import type { MachineContext } from "./machine-context.ts";
-import { loadInput } from "./manifest-input.ts";
+import { copyManifests, replacedPods } from "./manifest-copies.ts";
+import { loadInput, pathType } from "./manifest-input.ts";
 import { engineService, engineUnit, type ServicePlaces } from "./service-units.ts";
-import { isActive, requireSystemd, systemctl, writeUnit } from "./services.ts";
+import { isActive, requireOwnUnit, requireSystemd, systemctl, writeUnit } from "./services.ts";
 
 /** Limit for systemd to start the service's process. */
 const besideLimitMs = 5000;
@@ -36,15 +36,12 @@ export async function enableCommand(
   if (errors.length > 0) return ExitCode.badInput;
   if (request.pods.length === 0) throw new PodwrightError(ExitCode.badInput, `no pod in ${operands.join(", ")}`);
   await requireSystemd(context, places, "podwright run --detach --wait none FILE");
+  await requireOwnUnit(files, join(places.units, engineService));
+  const replaced = await replacedPods(context, { manifests, request }, places.manifests, interrupts.first);
   requireReady(await preflight({ files, mounts, processes, layout, searchPath: searchPath(context) }));
-  await files.makeDirectory(places.manifests, 0o700);
-  for (const [name, path] of manifests) {
-    const to = join(places.manifests, name);
-    // It may contain Secrets.
-    if (to !== path) await files.writeAtomic(to, await files.read(path, maxManifestBytes), 0o600);
-  }
-  await writeUnit(context, join(places.units, engineService), engineUnit(places, layout.stateDirectory));
+  await install(context, manifests, places);
   await startService(context, interrupts.first);
+  if (replaced.length > 0) terminal.print(`no longer enabled: ${replaced.map(shortName).join(", ")}`);
   terminal.print(enabledText(request));
   return ExitCode.done;
 }
@@ -69,7 +66,7 @@ async function manifestFiles({ files }: MachineContext, operands: readonly strin
       });
     }
     const path = resolve(process.cwd(), operand);
-    const type = await typeOf({ files }, path);
+    const type = await pathType({ files }, path);
     if (type === undefined) throw new PodwrightError(ExitCode.badInput, `${operand} does not exist`);
     if (type === "directory") {
       for (const name of await manifestNames(files, path)) add(join(path, name));
@@ -83,19 +80,33 @@ async function manifestFiles({ files }: MachineContext, operands: readonly strin
   throw new PodwrightError(ExitCode.badInput, `no manifest in ${operands.join(", ")}`);
 }
 
-/** Undefined: the file does not exist, or is a dangling link. */
-async function typeOf({ files }: Pick<MachineContext, "files">, path: string): Promise<string | undefined> {
-  try {
-    return (await files.stat(await files.realPath(path)))?.type;
-  } catch (error) {
-    if (error instanceof FileError && ["ENOENT", "ENOTDIR"].includes(error.code)) return undefined;
-    throw new PodwrightError(ExitCode.badInput, errorMessage(error), { cause: error });
+/** Writes the unit and the manifests, so that all of it or nothing is changed. */
+async function install(
+  context: MachineContext,
+  manifests: ReadonlyMap<string, string>,
+  places: ServicePlaces,
+): Promise<void> {
+  const { files, processes, layout } = context;
+  await using undo = new AsyncDisposableStack();
+  for (const directory of [dirname(places.manifests), places.manifests]) {
+    if ((await files.stat(directory)) !== undefined) continue;
+    undo.defer(async () => void (await removeEmpty(files, directory).catch(() => {})));
   }
+  await files.makeDirectory(places.manifests, 0o700);
+  // Before the manifests, which a running service takes up at once.
+  const restoreUnit = await writeUnit(
+    context,
+    join(places.units, engineService),
+    engineUnit(places, layout.stateDirectory),
+  );
+  undo.defer(restoreUnit);
+  await copyManifests(files, manifests, places.manifests);
+  await systemctl(processes, ["enable", "--quiet", engineService]);
+  undo.move();
 }
 
 async function startService(context: MachineContext, signal: AbortSignal): Promise<void> {
   const { processes } = context;
-  await systemctl(processes, ["enable", "--quiet", engineService]);
   if (await isActive(processes, engineService)) {
     await systemctl(processes, ["reload", engineService]);
     return;
@@ -119,6 +130,12 @@ async function untilEngineBeside(context: MachineContext, pid: number, signal: A
     if ((await enginePids(context)).some((other) => other !== pid)) return;
     await clock.sleep("the service's engine", besidePollMs, signal);
   }
+}
+
+/** The label of a pod that is given as `namespace/name`. */
+function shortName(key: string): string {
+  const [namespace = "", name = ""] = key.split("/");
+  return podLabel({ namespace, name });
 }
 
 function enabledText({ pods }: ApplyRequest): string {

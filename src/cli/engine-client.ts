@@ -1,6 +1,7 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { Pod } from "../api/pod.ts";
 import { answeredError } from "../linux/http/api-errors.ts";
+import { shellWord } from "../base/shell-word.ts";
 import { decodeLine } from "../journal/codec.ts";
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
 import { formatDuration } from "../journal/text.ts";
@@ -235,7 +236,7 @@ export const hangRemedy =
 
 /** The remedy for a missing engine. */
 export function startRemedy(stateDirectory: string): string {
-  const flag = stateDirectory === "/var/lib/podwright" ? "" : ` --state-dir ${stateDirectory}`;
+  const flag = stateDirectory === "/var/lib/podwright" ? "" : ` --state-dir ${shellWord(stateDirectory)}`;
   return `'podwright run${flag}' starts one with its stored pods; 'podwright run${flag} FILE' adds pods`;
 }
 

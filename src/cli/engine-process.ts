@@ -1,5 +1,7 @@
 import { DeadlineError, withDeadline } from "../base/deadline.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { version } from "../base/version.ts";
+import { requireStateFormat } from "../private-runtime/state-format.ts";
 import { preflight, requireReady } from "../private-runtime/preflight/preflight.ts";
 import type { Health } from "../server/local-api.ts";
 import type { MachineContext } from "./machine-context.ts";
@@ -60,6 +62,7 @@ export async function ensureEngine(context: MachineContext, start: EngineStart, 
   if (running !== undefined) return checkFits(running, start);
   if (start.runtimeEndpoint === undefined) await checkMachine(context);
   else if (process.getuid?.() !== 0) throw needsRoot();
+  else await requireStateFormat(context.files, context.layout.stateDirectory, version);
   signal.throwIfAborted();
   const deadline = context.clock.monotonic() + START_TIMEOUT_MS;
   for (;;) {

@@ -1,15 +1,17 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { fileProblem } from "./file-problem.ts";
 import type { Terminal } from "./terminal.ts";
 
 /**
- * Prints an error: `podwright: <message>` and a line with the remedy. Any other error is a defect; its stack is shown
- * with PODWRIGHT_DEBUG=1.
+ * Prints an error: `podwright: <message>` and a line with the remedy. An error of the file system is worded as one. Any other is a
+ * defect; its stack is shown with PODWRIGHT_DEBUG=1.
  */
 export function printError(terminal: Terminal, error: unknown, debug = false): void {
   const { warnPaint } = terminal;
-  if (error instanceof PodwrightError) {
-    for (const line of error.message.split("\n")) terminal.warn(`${warnPaint.bad("podwright:")} ${line}`);
-    if (error.remedy !== undefined) terminal.warn(`  ${warnPaint.faint("→")} ${error.remedy}`);
+  const worded = error instanceof PodwrightError ? error : fileProblem(error, process.getuid?.() === 0);
+  if (worded !== undefined) {
+    for (const line of worded.message.split("\n")) terminal.warn(`${warnPaint.bad("podwright:")} ${line}`);
+    if (worded.remedy !== undefined) terminal.warn(`  ${warnPaint.faint("→")} ${worded.remedy}`);
   } else {
     const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     terminal.warn(`${warnPaint.bad("podwright:")} a bug in podwright: ${message}`);
@@ -23,9 +25,10 @@ export function printWarning(terminal: Terminal, warning: Error): void {
   terminal.warn(`${terminal.warnPaint.caution("podwright: warning:")} ${warning.message}`);
 }
 
-/** Errors other than PodwrightError are defects: {@link ExitCode.failed}. */
+/** Errors of files are the machine's: {@link ExitCode.environment}. Others than those and PodwrightError are defects: {@link ExitCode.failed}. */
 export function exitCodeOf(error: unknown): ExitCode {
-  return error instanceof PodwrightError ? error.exitCode : ExitCode.failed;
+  if (error instanceof PodwrightError) return error.exitCode;
+  return fileProblem(error, true)?.exitCode ?? ExitCode.failed;
 }
 
 function stackOf(error: Error): string {

@@ -1,5 +1,6 @@
 import { dirname, join } from "node:path/posix";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { shellWord } from "../base/shell-word.ts";
 import { removeEmpty } from "../ports/files.ts";
 import { openCgroups } from "../linux/cgroups/cgroups.ts";
 import type { Check } from "../private-runtime/preflight/check.ts";
@@ -37,12 +38,18 @@ export async function joinCommand(
   terminal.print(doctorLines(checks, undefined, undefined, terminal.paint).join("\n"));
   if (exitCode !== ExitCode.done) return exitCode;
   const path = dropInPath(places);
-  const planned = `${path}: ${kubeletService} starts ${places.launcher} kubelet ${kubelet.words.join(" ")}`;
+  const command = [places.launcher, "kubelet", ...kubelet.words];
+  const planned = `${path}: ${kubeletService} starts ${command.map(shellWord).join(" ")}`;
   terminal.print(`${options.dryRun === true ? "would write" : "writing"} ${planned}`);
   if (options.dryRun === true) return ExitCode.done;
   const wasJoined = (await files.stat(path)) !== undefined;
-  await files.makeDirectory(join(places.units, `${kubeletService}.d`), 0o755);
-  await writeUnit(context, path, kubeletDropIn(places, kubelet.parameters));
+  await files.makeDirectory(dirname(path), 0o755);
+  try {
+    await writeUnit(context, path, kubeletDropIn(places, kubelet.parameters));
+  } catch (error) {
+    await removeEmpty(files, dirname(path)).catch(() => {});
+    throw error;
+  }
   try {
     await systemctl(processes, ["restart", kubeletService]);
   } catch (error) {

@@ -1,11 +1,11 @@
 import { join } from "node:path/posix";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
-import { parseKubeletFlags } from "../config/flags.ts";
-import { loadConfiguration } from "../config/load.ts";
+import { readKubeletFlags } from "../config/flags.ts";
+import { type SurveyedConfiguration, surveyConfiguration } from "../config/load.ts";
 import { connectCri } from "../cri/client.ts";
 import { socketEndpoint } from "../config/settings.ts";
-import type { Files } from "../ports/files.ts";
+import { FileError } from "../ports/files.ts";
 import { type Check, failed, oneLine, passed, warned } from "../private-runtime/preflight/check.ts";
 import { checkCgroups } from "../private-runtime/preflight/machine.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
@@ -54,49 +54,44 @@ export async function installedKubelet({
   return { parameters, words: expanded(parameters, environment) };
 }
 
-/** Checks what would change if podwright were this node's kubelet, by the node's own files. */
+/**
+ * Checks what would change if podwright were this node's kubelet, by the node's own files. A problem of the configuration hides
+ * nothing else: the rest is checked by what is left of it.
+ */
 export async function kubeletFindings(
   context: MachineContext,
   kubelet: InstalledKubelet,
   cgroupVersion: 1 | 2,
 ): Promise<readonly Check[]> {
-  const loaded = await configurationOf(context.files, kubelet, cgroupVersion);
-  if (!("configuration" in loaded)) return loaded.failures;
-  const { configuration, warnings, rootDirectory } = loaded;
+  const { flags, problems } = readKubeletFlags(kubelet.words);
+  const reading = { files: context.files, workingDirectory: "/", cgroupVersion };
+  const survey = await surveyConfiguration(reading, flags);
+  const { configuration, hasBase, isWritten } = survey;
+  // Defaults in the place of an unreadable file would be those of another node.
+  const isKnown = (field: string): boolean => hasBase || isWritten(field);
+  const { rootDir } = flags.node;
   return [
-    warnings.length === 0 ? passed("configuration", "every field and flag is honoured") : undefined,
-    ...warnings.map((warning) => warned("configuration", warning, "see docs/configuration.md")),
+    ...configurationChecks(problems, survey),
     await checkCgroups({ ...context, searchPath: [] }),
-    ...(await runtimeChecks(context, configuration)),
-    ...(await manifestChecks(context, configuration)),
-    ...(await pluginFindings(context, rootDirectory)),
-  ].filter((check) => check !== undefined);
+    ...(isKnown("containerRuntimeEndpoint") ? await runtimeChecks(context, configuration) : []),
+    ...(isKnown("staticPodPath") ? await manifestChecks(context, configuration) : []),
+    ...(await pluginChecks(context, rootDir || "/var/lib/kubelet")),
+  ];
 }
 
-async function configurationOf(
-  files: Files,
-  { words }: InstalledKubelet,
-  cgroupVersion: 1 | 2,
-): Promise<
-  | {
-      readonly configuration: KubeletConfiguration;
-      readonly warnings: readonly string[];
-      readonly rootDirectory: string;
-    }
-  | { readonly failures: readonly Check[] }
-> {
-  try {
-    const flags = parseKubeletFlags(words);
-    const { configuration, warnings } = await loadConfiguration({ files, workingDirectory: "/", cgroupVersion }, flags);
-    return {
-      configuration,
-      warnings: warnings.filter(differs),
-      rootDirectory: flags.node.rootDir || "/var/lib/kubelet",
-    };
-  } catch (error) {
-    if (!(error instanceof PodwrightError)) throw error;
-    return { failures: failureChecks(error.message, error.remedy ?? "change the field or flag first") };
-  }
+function configurationChecks(
+  flagProblems: readonly string[],
+  { unusable, problems, warnings }: SurveyedConfiguration,
+): readonly Check[] {
+  const bad = (message: string, remedy: string): readonly Check[] =>
+    message.split("\n").map((line) => failed("configuration", line.trim(), remedy));
+  const found = [
+    ...flagProblems.flatMap((problem) => bad(problem, "see podwright kubelet --help")),
+    ...unusable.flatMap(({ message, remedy }) => bad(message, remedy ?? "change the field or flag first")),
+    ...problems.flatMap((problem) => bad(problem, "see docs/configuration.md for the supported fields")),
+    ...warnings.filter(differs).map((warning) => warned("configuration", warning, "see docs/configuration.md")),
+  ];
+  return found.length === 0 ? [passed("configuration", "every field and flag is honoured")] : found;
 }
 
 /** Whether the Go kubelet does not warn of the same. */
@@ -104,23 +99,17 @@ function differs(warning: string): boolean {
   return !/^Flag --\S+ has been deprecated\b/u.test(warning);
 }
 
-/** @param message a problem or warning per line, with or without a heading */
-function failureChecks(message: string, remedy: string): readonly Check[] {
-  const lines = message.split("\n").map((line) => line.trim());
-  const checks = lines.flatMap((line) => {
-    const warning = /^warning: (.*)$/u.exec(line)?.[1];
-    if (warning !== undefined) return differs(warning) ? [warned("configuration", warning, remedy)] : [];
-    return line.endsWith(":") ? [] : [failed("configuration", line, remedy)];
-  });
-  // A node is never joined with a configuration that was rejected.
-  return checks.some(({ ok }) => ok === "failed") ? checks : [failed("configuration", oneLine(message), remedy)];
-}
-
 async function runtimeChecks(
   { clock }: MachineContext,
   { containerRuntimeEndpoint, cgroupDriver }: KubeletConfiguration,
 ): Promise<readonly Check[]> {
-  const endpoint = socketEndpoint("containerRuntimeEndpoint", containerRuntimeEndpoint);
+  let endpoint: string;
+  try {
+    endpoint = socketEndpoint("containerRuntimeEndpoint", containerRuntimeEndpoint);
+  } catch (error) {
+    if (!(error instanceof PodwrightError)) throw error;
+    return [failed("runtime", oneLine(error.message), error.remedy ?? "see docs/configuration.md")];
+  }
   using cri = connectCri(endpoint, clock);
   return await checkRuntime(cri, clock, endpoint, (runtime) => [driverCheck(cgroupDriver, runtime)]);
 }
@@ -144,11 +133,36 @@ async function manifestChecks(
 ): Promise<readonly Check[]> {
   if (staticPodPath === "") return [];
   const deps = { clock, files, network, workingDirectory: "/", readStandardInput: undefined };
-  const paths = (await manifestNames(files, staticPodPath)).map((name) => join(staticPodPath, name));
+  const unreadable: Check[] = [];
+  const names = await manifestNames(files, staticPodPath).catch((error: unknown) => {
+    if (!(error instanceof FileError)) throw error;
+    // One manifest may also be named.
+    if (error.code !== "ENOTDIR") unreadable.push(unlisted("static pods", staticPodPath, error));
+    return undefined;
+  });
+  if (unreadable.length > 0) return unreadable;
+  const paths = names?.map((name) => join(staticPodPath, name)) ?? [staticPodPath];
   const { pods, errors } = await loadManifests(paths, deps, AbortSignal.any([]));
   const rejected = errors.map(({ message }) => failed("static pods", message, "podwright would not run this pod"));
   const without = pods.filter(({ metadata: { uid } }) => uid === undefined).length;
   const understood = pods.length === 1 ? "1 manifest is" : `${pods.length} manifests are`;
   const kept = `${understood} valid, ${without} without metadata.uid: their running pods keep their UIDs`;
   return [...rejected, passed("static pods", kept)];
+}
+
+async function pluginChecks(context: MachineContext, rootDirectory: string): Promise<readonly Check[]> {
+  try {
+    return await pluginFindings(context, rootDirectory);
+  } catch (error) {
+    if (!(error instanceof FileError)) throw error;
+    return [unlisted("plugins", rootDirectory, error)];
+  }
+}
+
+function unlisted(name: string, directory: string, error: FileError): Check {
+  return failed(
+    name,
+    `cannot look at ${directory}: ${error.message}`,
+    "run this command as root, and check the directory",
+  );
 }

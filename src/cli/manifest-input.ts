@@ -1,4 +1,5 @@
 import { PodwrightError } from "../base/errors.ts";
+import { FileError } from "../ports/files.ts";
 import type { ApplyRequest } from "../server/local-api.ts";
 import { loadManifests } from "../sources/load.ts";
 import { locatedProblems } from "../sources/located-problems.ts";
@@ -25,6 +26,16 @@ export async function loadInput(
   const deps = { clock, files, network, workingDirectory, readStandardInput };
   const { errors, warnings, origins, ...request } = await loadManifests(inputs, deps, signal);
   return { request, errors, warnings, origins };
+}
+
+/** The type of what is at the path, links followed. Undefined: nothing, or a dangling link. */
+export async function pathType({ files }: Pick<MachineContext, "files">, path: string): Promise<string | undefined> {
+  try {
+    return (await files.stat(await files.realPath(path)))?.type;
+  } catch (error) {
+    if (error instanceof FileError && ["ENOENT", "ENOTDIR"].includes(error.code)) return undefined;
+    throw error;
+  }
 }
 
 /** The engine's error with the files and lines of its objects. */

@@ -42,7 +42,7 @@ function addDisable({ program, run }: Define<MachineContext>): void {
       "Removes manifests from /etc/podwright/manifests (without names: all of them) and stops their pods. Removes the " +
         "service with the last manifest.",
     )
-    .argument("[file...]", "names of manifests in /etc/podwright/manifests")
+    .argument("[file...]", "names of manifests in /etc/podwright/manifests, or directories that were enabled")
     .option("--kubelet", "instead: stop podwright-kubelet.service and remove it; its pods keep running")
     .addHelpText("after", "\n  podwright disable web.yaml\n  podwright disable")
     .action(

@@ -7,6 +7,7 @@ import { type ServicePlaces, unitMark } from "./service-units.ts";
 /** systemctl waits until the service is ready, which may include starting containerd and importing images. */
 const limitMs = 6 * 60_000;
 const queryLimitMs = 30_000;
+const maxUnitBytes = 64 * 1024;
 
 interface ServiceContext {
   readonly files: Files;
@@ -29,13 +30,40 @@ export async function requireSystemd(
   );
 }
 
-/** Writes a unit. @throws PodwrightError when one that podwright did not write is there */
-export async function writeUnit({ files, processes }: ServiceContext, path: string, text: string): Promise<void> {
-  if ((await files.stat(path)) !== undefined && !(await isOurs(files, path))) {
-    throw new PodwrightError(ExitCode.failed, `${path} was not written by podwright`, { remedy: "move it away first" });
-  }
+/** @throws PodwrightError when a unit that podwright did not write is there */
+export async function requireOwnUnit(files: Files, path: string): Promise<void> {
+  if ((await files.stat(path)) === undefined || (await isOurs(files, path))) return;
+  throw new PodwrightError(ExitCode.failed, `${path} was not written by podwright`, { remedy: "move it away first" });
+}
+
+/**
+ * Writes a unit, or changes nothing. @returns puts back what was there before; never rejects
+ * @throws PodwrightError when one that podwright did not write is there
+ */
+export async function writeUnit(
+  { files, processes }: ServiceContext,
+  path: string,
+  text: string,
+): Promise<() => Promise<void>> {
+  await requireOwnUnit(files, path);
+  const before = (await files.stat(path)) === undefined ? undefined : await files.read(path, maxUnitBytes);
+  const restore = async (): Promise<void> => {
+    try {
+      if (before === undefined) await files.remove(path);
+      else await files.writeAtomic(path, before, 0o644);
+      await systemctl(processes, ["daemon-reload"]);
+    } catch {
+      // The reason for undoing is reported.
+    }
+  };
   await files.writeAtomic(path, `${unitMark}\n${text}`, 0o644);
-  await systemctl(processes, ["daemon-reload"]);
+  try {
+    await systemctl(processes, ["daemon-reload"]);
+  } catch (error) {
+    await restore();
+    throw error;
+  }
+  return restore;
 }
 
 /** Stops and disables a service, and removes its unit. @returns false if podwright wrote none */
@@ -64,7 +92,7 @@ export async function hasUnit(
 
 /** Whether podwright wrote the unit or drop-in. */
 export async function isOurs(files: Files, path: string): Promise<boolean> {
-  return new TextDecoder().decode(await files.read(path, 64 * 1024)).startsWith(unitMark);
+  return new TextDecoder().decode(await files.read(path, maxUnitBytes)).startsWith(unitMark);
 }
 
 export async function isActive(processes: Pick<Processes, "run">, service: string): Promise<boolean> {

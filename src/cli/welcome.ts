@@ -1,5 +1,6 @@
 import { relative } from "node:path/posix";
 import { ExitCode } from "../base/errors.ts";
+import { shellWord } from "../base/shell-word.ts";
 import { version } from "../base/version.ts";
 import { printable } from "../journal/text.ts";
 import { preflight } from "../private-runtime/preflight/preflight.ts";
@@ -38,7 +39,7 @@ function firstSteps({ terminal: { paint } }: MachineContext): string {
   return [
     `${paint.good("✓")} ready to run pods`,
     "",
-    `  podwright run ${near.startsWith("..") ? example : near}`,
+    `  podwright run ${shellWord(near.startsWith("..") ? example : near)}`,
     "  podwright --help",
   ].join("\n");
 }

@@ -19,12 +19,14 @@ export interface DecodedConfiguration {
   /** Problems that strict decoding would reject: unknown and duplicate fields. */
   readonly warnings: readonly string[];
   readonly origin: Origin;
+  /** Fields of wrong types, which the configuration lacks. */
+  readonly errors: readonly ManifestError[];
 }
 
 /**
  * Decodes a KubeletConfiguration from YAML or JSON. Unknown and duplicate fields are warnings, because upstream falls
- * back to lenient decoding for v1beta1; wrong types are errors, reported together with file, line and field.
- * @throws PodwrightError (bad input)
+ * back to lenient decoding for v1beta1; wrong types are errors, returned together with file, line and field.
+ * @throws PodwrightError (bad input) for a file that is no KubeletConfiguration
  */
 export function decodeConfiguration(bytes: Uint8Array, file: string): DecodedConfiguration {
   const warnings: string[] = [];
@@ -34,7 +36,7 @@ export function decodeConfiguration(bytes: Uint8Array, file: string): DecodedCon
   const stripped = goValues(kubeletConfigurationSchema, given);
   const patch = goValues(kubeletConfigurationSchema, given, { keepNulls: true }) as JsonMap;
   const result = kubeletConfigurationSchema.safeParse(stripped);
-  if (result.success) return { configuration: result.data, patch, warnings, origin };
+  if (result.success) return { configuration: result.data, patch, warnings, origin, errors: [] };
 
   const { issues } = result.error;
   const describe = (some: typeof issues): ManifestError[] => {
@@ -42,13 +44,19 @@ export function decodeConfiguration(bytes: Uint8Array, file: string): DecodedCon
     return inOrder(errors.map(({ path, detail }) => ManifestError.at(origin, path, detail)));
   };
   const wrong = issues.filter((issue) => issue.code !== "unrecognized_keys");
-  if (wrong.length > 0) throw badInput(describe(wrong));
   const unknown = issues.filter((issue) => issue.code === "unrecognized_keys");
   warnings.push(...describe(unknown).map((error) => error.message));
   const paths = unknown.flatMap((issue) => issue.keys.map((key) => [...issue.path.map(String), key]));
   // Unknown fields of list items stay; readers ignore them.
-  const known = paths.reduce(withoutPath, patch);
-  return { configuration: lenient(goValues(kubeletConfigurationSchema, known)), patch: known, warnings, origin };
+  const known = [...paths, ...wrong.map(({ path }) => aboveList(path))].reduce(withoutPath, patch);
+  const configuration = lenient(goValues(kubeletConfigurationSchema, known));
+  return { configuration, patch: known, warnings, origin, errors: describe(wrong) };
+}
+
+/** The path of a field, or of the list that it is in. */
+function aboveList(path: readonly PropertyKey[]): string[] {
+  const index = path.findIndex((part) => typeof part === "number");
+  return (index < 0 ? path : path.slice(0, index)).map(String);
 }
 
 /** Expects a value that matches the schema except for unknown fields. */

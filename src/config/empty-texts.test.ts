@@ -16,7 +16,9 @@ const rows = vectorText("empty-configuration-texts.tsv")
 function read(fields: object): ReturnType<typeof withDefaults> {
   const type = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
   const bytes = new TextEncoder().encode(JSON.stringify({ ...type, ...fields }));
-  return withDefaults(decodeConfiguration(bytes, "kubelet.json").configuration);
+  const { configuration, errors } = decodeConfiguration(bytes, "kubelet.json");
+  for (const error of errors) throw error;
+  return withDefaults(configuration);
 }
 
 /** Without empty texts and empty maps. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { configurationFlags } from "./flag-table.ts";
-import { flagLayer, kubeletHelp, parseKubeletFlags } from "./flags.ts";
+import { flagLayer, kubeletHelp, parseKubeletFlags, readKubeletFlags } from "./flags.ts";
 import { fieldTable } from "./field-table.ts";
 import { nodeFlags } from "./node-flag-table.ts";
 import { removedFlag } from "./removed-flags.ts";
@@ -184,7 +184,7 @@ test("--help and -h list every flag", () => {
   for (const name of configurationFlags.keys()) assert.ok(kubeletHelp().includes(`--${name} `), name);
 });
 
-test("all removed flags are reported at once, each with its remedy", () => {
+test("all wrong flags are reported at once, removed ones with their remedies", () => {
   const words = [
     ...["--container-runtime=remote", "--network-plugin", "cni", "--allow-privileged", "--logtostderr=true"],
     ...["--port=x", "--experimental_bootstrap_kubeconfig=/a"],
@@ -195,12 +195,27 @@ test("all removed flags are reported at once, each with its remedy", () => {
       "unknown flag: --network-plugin: removed in Kubernetes 1.24: delete it; CNI is set up in the runtime's own configuration",
       "unknown flag: --allow-privileged: removed in Kubernetes 1.15: delete it; use admission control at the API server",
       "unknown flag: --logtostderr: removed in Kubernetes 1.26: delete it; logs go to standard error",
+      'invalid argument "x" for --port: expected a whole number',
       "unknown flag: --experimental-bootstrap-kubeconfig: removed from the kubelet: use --bootstrap-kubeconfig",
     ].join("\n"),
   });
   assert.throws(() => parseKubeletFlags(["--experimental-qos-reserved=memory=50%"]), {
     message: "unknown flag: --experimental-qos-reserved; did you mean --qos-reserved?",
   });
+});
+
+test("the flags beside wrong ones keep their values, and an unknown flag takes its own along", () => {
+  const words = ["--nodename", "x", "--max-pods=3", "--port=x", "run", "--unknown", "--node-ip=10.0.0.7", "--config"];
+  const { flags, problems } = readKubeletFlags(words);
+  assert.deepEqual(problems, [
+    "unknown flag: --nodename",
+    'invalid argument "x" for --port: expected a whole number',
+    'unknown command "run"',
+    "unknown flag: --unknown",
+    "flag needs an argument: --config",
+  ]);
+  assert.deepEqual(flagLayer(flags.fields), { maxPods: 3 });
+  assert.equal(flags.node.nodeIp, "10.0.0.7");
 });
 
 test("no present flag is reported as removed", () => {

@@ -54,39 +54,57 @@ export interface NodeFlagValues {
 /**
  * Parses flags like upstream (pflag): `--name value` or `--name=value`, `_` for `-`; a bare boolean is true; the last
  * of repeated flags wins, except for lists and maps; a bare `--` ends them. Pure.
- * @throws PodwrightError (bad input) for all removed flags, else for the first invalid one
+ * @throws PodwrightError (bad input) with all problems
  */
 export function parseKubeletFlags(arguments_: readonly string[]): KubeletFlags {
+  const { flags, problems } = readKubeletFlags(arguments_);
+  if (problems.length > 0) throw badFlag(problems.join("\n"));
+  return flags;
+}
+
+/** As {@link parseKubeletFlags}: the usable flags, and what is wrong with the others. */
+export function readKubeletFlags(arguments_: readonly string[]): {
+  readonly flags: KubeletFlags;
+  readonly problems: readonly string[];
+} {
   const fields = new Map<string, unknown>();
   const node = new Map<string, unknown>();
   const warnings = new Set<string>();
+  const problems: string[] = [];
   const rest = [...arguments_];
-  const removed: string[] = [];
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
-    if (word === "--help" || word === "-h") return { help: true, fields, node: {}, warnings: [] };
+    if (word === "--help" || word === "-h") return { flags: { help: true, fields, node: {}, warnings: [] }, problems };
     if (word === "--") {
       const [first] = rest;
-      if (first === undefined) break;
-      throw badFlag(`unknown command ${JSON.stringify(first)}`);
+      if (first !== undefined) problems.push(`unknown command ${JSON.stringify(first)}`);
+      break;
     }
-    const problem = removedFlagProblem(word);
-    if (problem !== undefined) {
-      removed.push(problem);
-      if (!word.includes("=") && rest[0]?.startsWith("-") === false) rest.shift();
+    const flag = removedFlagProblem(word) ?? flagOf(word);
+    if (typeof flag === "string") {
+      problems.push(flag);
+      // Its value, most likely.
+      if (word.startsWith("-") && !word.includes("=") && rest[0]?.startsWith("-") === false) rest.shift();
       continue;
     }
-    if (removed.length > 0) continue;
-    const { name, kind, given } = flagOf(word);
+    const { name, kind, given } = flag;
     const text = given ?? (kind === "bool" || kind === "version" ? "true" : rest.shift());
-    if (text === undefined) throw badFlag(`flag needs an argument: --${name}`);
+    if (text === undefined) {
+      problems.push(`flag needs an argument: --${name}`);
+      break;
+    }
     const field = configurationFlags.get(name)?.field;
     const [values, key] = field === undefined ? [node, name] : [fields, field];
-    const value = parsed(name, kind, text, values.get(key));
-    if (value !== undefined) values.set(key, value);
-    for (const warning of warningsOf(name, text)) warnings.add(warning);
+    try {
+      const value = flagValue(kind, text, values.get(key));
+      if (value !== undefined) values.set(key, value);
+      for (const warning of warningsOf(name, text)) warnings.add(warning);
+    } catch (error) {
+      // Headers may be secrets.
+      const shown = kind === "headers" ? "" : ` ${JSON.stringify(text)}`;
+      problems.push(`invalid argument${shown} for --${name}: ${errorMessage(error)}`);
+    }
   }
-  if (removed.length > 0) throw badFlag(removed.join("\n"));
-  return { help: false, fields, node: nodeValues(node), warnings: [...warnings] };
+  return { flags: { help: false, fields, node: nodeValues(node), warnings: [...warnings] }, problems };
 }
 
 /** The fields that the command line sets, as a partial configuration. */
@@ -96,13 +114,14 @@ export function flagLayer(fields: KubeletFlags["fields"]): JsonMap {
   return values;
 }
 
-function flagOf(word: string): { name: string; kind: FlagKind; given: string | undefined } {
+/** @returns a problem, if it is none that is known */
+function flagOf(word: string): { name: string; kind: FlagKind; given: string | undefined } | string {
   // The only short flag with a value: -v4, -v=4, -v 4.
   const short = /^-v=?(.*)$/su.exec(word);
   if (short !== null) return { name: "v", kind: "int", given: short[1] === "" ? undefined : short[1] };
   const match = /^--([^=]+)(?:=(.*))?$/su.exec(word);
   if (match === null) {
-    throw badFlag(word.startsWith("-") ? `unknown flag: ${word}` : `unknown command ${JSON.stringify(word)}`);
+    return word.startsWith("-") ? `unknown flag: ${word}` : `unknown command ${JSON.stringify(word)}`;
   }
   const name = (match[1] ?? "").replaceAll("_", "-");
   const kind =
@@ -111,7 +130,7 @@ function flagOf(word: string): { name: string; kind: FlagKind; given: string | u
   const known = [...configurationFlags.keys(), ...Object.keys(nodeFlags)];
   const plain = withoutExperimental(name);
   const meant = known.includes(plain) ? plain : didYouMean(name, known);
-  throw badFlag(`unknown flag: --${name}${meant === undefined ? "" : `; did you mean --${meant}?`}`);
+  return `unknown flag: --${name}${meant === undefined ? "" : `; did you mean --${meant}?`}`;
 }
 
 /** The remedy for a removed flag. */
@@ -119,16 +138,6 @@ function removedFlagProblem(word: string): string | undefined {
   const name = /^--([^=]+)/u.exec(word)?.[1]?.replaceAll("_", "-");
   const problem = name === undefined ? undefined : removedFlag(name);
   return problem === undefined ? undefined : `unknown flag: --${name}: ${problem}`;
-}
-
-function parsed(name: string, kind: FlagKind, text: string, before: unknown): unknown {
-  try {
-    return flagValue(kind, text, before);
-  } catch (error) {
-    // Headers may be secrets.
-    const shown = kind === "headers" ? "" : ` ${JSON.stringify(text)}`;
-    throw badFlag(`invalid argument${shown} for --${name}: ${errorMessage(error)}`);
-  }
 }
 
 function warningsOf(name: string, text: string): string[] {

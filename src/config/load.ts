@@ -31,16 +31,36 @@ export interface LoadedConfiguration {
 /** Many times a handwritten file. */
 const maxConfigurationBytes = 1024 * 1024;
 
+/** What a node's files and flags say, also where parts of it are unusable. */
+export interface SurveyedConfiguration extends LoadedConfiguration {
+  /** Unreadable files and fields of wrong types: the configuration lacks them. */
+  readonly unusable: readonly PodwrightError[];
+  /** Values that no kubelet would start with. */
+  readonly problems: readonly string[];
+  /** Of the warnings: those of decoding. */
+  readonly leniencies: readonly string[];
+  /** Whether the file of `--config` could be read, if there is one. */
+  readonly hasBase: boolean;
+}
+
 /**
  * Loads the kubelet's configuration, like upstream: defaults, `--config`, the drop-ins of `--config-dir` in lexical
  * order (JSON merge patches), then the command line. Feature gates of files and flags are merged.
  * @throws PodwrightError (bad input) with all problems
  */
 export async function loadConfiguration(deps: LoadDependencies, flags: KubeletFlags): Promise<LoadedConfiguration> {
+  const { unusable, problems, leniencies, ...loaded } = await surveyConfiguration(deps, flags);
+  refuseFiles(unusable);
+  refuse(problems, leniencies);
+  return loaded;
+}
+
+/** As {@link loadConfiguration}, and with all that it would reject. */
+export async function surveyConfiguration(deps: LoadDependencies, flags: KubeletFlags): Promise<SurveyedConfiguration> {
   const { config, configDir } = flags.node;
-  const { base, dropIns } = await readFiles(deps, config, configDir);
+  const { base, dropIns, errors: unusable } = await readFiles(deps, config, configDir);
   const decoded = [...(base ? [base] : []), ...dropIns];
-  const warnings: string[] = [...flags.warnings, ...decoded.flatMap((file) => file.warnings)];
+  const leniencies: string[] = [...flags.warnings, ...decoded.flatMap((file) => file.warnings)];
   const layers: ConfigurationLayer[] = decoded.map(({ place, configuration: values, origin }) => {
     return { place, values, origin };
   });
@@ -58,59 +78,75 @@ export async function loadConfiguration(deps: LoadDependencies, flags: KubeletFl
   configuration = withAbsolutePaths(configuration, deps.workingDirectory, ["podLogsDir"]);
 
   const gates = featureGates(configuration.featureGates);
-  refuse(
-    [
-      ...gates.errors.map(({ gate, problem }) => {
-        const place = placeOfField(layers, ["featureGates", gate]);
-        return place === undefined ? problem : `${place}: ${problem}`;
-      }),
-      ...validateConfiguration(configuration, gates, deps).map((problem) => placed(problem, layers)),
-      ...nodeLabelProblems(flags.node.nodeLabels ?? {}),
-    ],
-    warnings,
-  );
-  for (const { place, field, because } of unhonouredFields(layers)) {
-    warnings.push(`${place}: ${field}: not honoured: podwright ${because}`);
-  }
-  warnings.push(...gates.warnings);
+  const problems = [
+    ...gates.errors.map(({ gate, problem }) => {
+      const place = placeOfField(layers, ["featureGates", gate]);
+      return place === undefined ? problem : `${place}: ${problem}`;
+    }),
+    ...validateConfiguration(configuration, gates, deps).map((problem) => placed(problem, layers)),
+    ...nodeLabelProblems(flags.node.nodeLabels ?? {}),
+  ];
+  const unhonoured = unhonouredFields(layers).map(({ place, field, because }) => {
+    return `${place}: ${field}: not honoured: podwright ${because}`;
+  });
+  const warnings = [...leniencies, ...unhonoured, ...gates.warnings];
   const isWritten = (field: string): boolean =>
     layers.some(({ values }) => ![undefined, null, ""].includes(valueAt(values, field) as string | null | undefined));
-  return { configuration, warnings, isWritten };
+  const hasBase = !config || base !== undefined;
+  return { configuration, warnings, isWritten, unusable, problems, leniencies, hasBase };
 }
 
 interface DecodedFile extends DecodedConfiguration {
   readonly place: string;
 }
 
-/** @throws PodwrightError (bad input) for all unusable files, not just the first */
+/** The usable files, and what is wrong with the others. */
 async function readFiles(
   { files, workingDirectory }: LoadDependencies,
   config: string | undefined,
   configDir: string | undefined,
-): Promise<{ readonly base: DecodedFile | undefined; readonly dropIns: readonly DecodedFile[] }> {
-  const paths = [
-    ...(config ? [resolve(workingDirectory, config)] : []),
-    ...(configDir ? await dropInPaths(files, resolve(workingDirectory, configDir)) : []),
-  ];
-  const decoded: DecodedFile[] = [];
+): Promise<{
+  readonly base: DecodedFile | undefined;
+  readonly dropIns: readonly DecodedFile[];
+  readonly errors: readonly PodwrightError[];
+}> {
   const errors: PodwrightError[] = [];
-  for (const path of paths) {
+  const attempt = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
     try {
-      decoded.push({ place: path, ...(await decodeFile(files, path)) });
+      return await work();
     } catch (error) {
       if (!(error instanceof PodwrightError)) throw error;
       errors.push(error);
+      return undefined;
     }
+  };
+  const decode = async (path: string): Promise<DecodedFile | undefined> => {
+    const decoded = await attempt(() => decodeFile(files, path));
+    if (decoded === undefined) return undefined;
+    if (decoded.errors.length > 0) {
+      errors.push(new PodwrightError(ExitCode.badInput, decoded.errors.map(({ message }) => message).join("\n")));
+    }
+    return { place: path, ...decoded };
+  };
+  const dropInFiles = configDir
+    ? ((await attempt(() => dropInPaths(files, resolve(workingDirectory, configDir)))) ?? [])
+    : [];
+  const base = config ? await decode(resolve(workingDirectory, config)) : undefined;
+  const dropIns: DecodedFile[] = [];
+  for (const path of dropInFiles) {
+    const decoded = await decode(path);
+    if (decoded !== undefined) dropIns.push(decoded);
   }
+  return { base, dropIns, errors };
+}
+
+function refuseFiles(errors: readonly PodwrightError[]): void {
   const [first, ...more] = errors;
-  if (first !== undefined && more.length === 0) throw first;
-  if (first !== undefined) {
-    const { remedy } = errors.find((error) => error.remedy !== undefined) ?? {};
-    const message = errors.map((error) => error.message).join("\n");
-    throw new PodwrightError(ExitCode.badInput, message, { cause: first, ...(remedy !== undefined && { remedy }) });
-  }
-  const [base, ...rest] = decoded;
-  return config ? { base, dropIns: rest } : { base: undefined, dropIns: decoded };
+  if (first === undefined) return;
+  if (more.length === 0) throw first;
+  const { remedy } = errors.find((error) => error.remedy !== undefined) ?? {};
+  const message = errors.map((error) => error.message).join("\n");
+  throw new PodwrightError(ExitCode.badInput, message, { cause: first, ...(remedy !== undefined && { remedy }) });
 }
 
 function baseConfiguration(

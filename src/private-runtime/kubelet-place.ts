@@ -1,4 +1,5 @@
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import { shellWord } from "../base/shell-word.ts";
 import { Semaphore } from "../base/semaphore.ts";
 import type { Files } from "../ports/files.ts";
 import type { Locks } from "../ports/locks.ts";
@@ -213,7 +214,8 @@ export class KubeletPlace {
     for (const target of shown.toReversed()) {
       await this.#hide(target).catch((failure: unknown) => {
         const message = `${errorMessage(error)}; ${target} remains mounted: ${errorMessage(failure)}`;
-        const remedy = `'mount --make-rprivate ${target}' and 'umount --lazy ${target}'`;
+        const word = shellWord(target);
+        const remedy = `'mount --make-rprivate ${word}' and 'umount --lazy ${word}'`;
         throw new PodwrightError(ExitCode.environment, message, { remedy, cause: error });
       });
     }

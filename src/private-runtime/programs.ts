@@ -15,6 +15,9 @@ export interface Programs {
 
 export type ProgramName = keyof Programs;
 
+/** What podwright calls itself, by its name: a file system may need the helpers that it knows. */
+export type ToolName = "mount" | "umount";
+
 /** Which Debian package brings which program. */
 const debianPackages: Readonly<Record<ProgramName, string>> = {
   containerd: "containerd",
@@ -38,6 +41,9 @@ const projects: Readonly<Record<ProgramName, string>> = {
   busybox: "busybox, statically linked (https://busybox.net)",
   cniPlugins: "the CNI plugins in /opt/cni/bin (https://github.com/containernetworking/plugins)",
 };
+
+const toolNames: readonly ToolName[] = ["mount", "umount"];
+const toolSources = { debian: "mount", project: "util-linux" } as const;
 
 /** Where system programs are besides `PATH`, which lacks the sbin directories for many users. */
 const systemDirectories = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
@@ -65,14 +71,37 @@ export async function findPrograms(
 }
 
 /** The programs by what brings them, each with one clause on how to get it. */
-export function missingPackages(
-  missing: readonly ProgramName[],
+export function missingPackages<Name extends ProgramName | ToolName>(
+  missing: readonly Name[],
   isDebian: boolean,
-): readonly { readonly programs: readonly ProgramName[]; readonly advice: string }[] {
-  const source = (name: ProgramName): string => (isDebian ? debianPackages : projects)[name];
+): readonly { readonly programs: readonly Name[]; readonly advice: string }[] {
+  const source = (name: ProgramName | ToolName): string => {
+    if (isTool(name)) return isDebian ? toolSources.debian : toolSources.project;
+    return (isDebian ? debianPackages : projects)[name];
+  };
   return [...Map.groupBy(missing, source)].map(([from, programs]) => {
     return { programs, advice: isDebian ? `run: apt-get install ${from}` : `install ${from}` };
   });
+}
+
+function isTool(name: ProgramName | ToolName): name is ToolName {
+  return name === "mount" || name === "umount";
+}
+
+/** The tools that no directory has. */
+export async function missingTools(files: Files, searchPath: readonly string[]): Promise<readonly ToolName[]> {
+  const places = await Promise.all(toolNames.map((name) => find(files, name, searchPath)));
+  return toolNames.filter((_name, index) => places[index] === undefined);
+}
+
+/** The directory of a program. */
+export async function directoryOf(
+  files: Files,
+  name: string,
+  searchPath: readonly string[],
+): Promise<string | undefined> {
+  const path = await find(files, name, searchPath);
+  return path?.slice(0, path.lastIndexOf("/"));
 }
 
 function isComplete(found: Partial<Record<ProgramName, string>>): found is Programs {

@@ -22,21 +22,33 @@ export async function takeStateFormat(
   stateDirectory: string,
   version: string,
 ): Promise<void> {
-  const path = `${stateDirectory}/format.json`;
-  const found = await readFormat(files, path);
-  if (found !== undefined && found.format > currentFormat) {
-    const written = `podwright ${found.podwright} wrote ${stateDirectory} in format ${found.format}`;
-    throw new PodwrightError(
-      ExitCode.environment,
-      `${written}; podwright ${version} reads formats up to ${currentFormat}`,
-      {
-        remedy: `install podwright ${found.podwright} or newer, or use another --state-dir; nothing was changed`,
-      },
-    );
-  }
+  const found = await requireStateFormat(files, stateDirectory, version);
   if (found?.format === currentFormat && found.podwright === version) return;
   const format: StateFormat = { format: currentFormat, podwright: version };
-  await files.writeAtomic(path, `${JSON.stringify(format)}\n`, 0o644);
+  await files.writeAtomic(formatFile(stateDirectory), `${JSON.stringify(format)}\n`, 0o644);
+}
+
+/** As {@link takeStateFormat}, without a change. @returns the mark; undefined: there is none */
+export async function requireStateFormat(
+  files: Pick<Files, "read">,
+  stateDirectory: string,
+  version: string,
+): Promise<StateFormat | undefined> {
+  const found = await readFormat(files, formatFile(stateDirectory));
+  if (found === undefined || found.format <= currentFormat) return found;
+  const written = `podwright ${found.podwright} wrote ${stateDirectory} in format ${found.format}`;
+  throw new PodwrightError(
+    ExitCode.environment,
+    `${written}; podwright ${version} reads formats up to ${currentFormat}`,
+    {
+      // Not by version: builds of one version may differ in their formats.
+      remedy: `install a podwright that reads format ${found.format}, or use another --state-dir; nothing was changed`,
+    },
+  );
+}
+
+function formatFile(stateDirectory: string): string {
+  return `${stateDirectory}/format.json`;
 }
 
 async function readFormat(files: Pick<Files, "read">, path: string): Promise<StateFormat | undefined> {

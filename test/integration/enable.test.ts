@@ -16,6 +16,7 @@ import { engineService, type ServicePlaces } from "../../src/cli/service-units.t
 import { requestStop, waitUntilGone } from "../../src/cli/stopping.ts";
 import { type OutputStream, Terminal } from "../../src/cli/terminal.ts";
 import type { PodView } from "../../src/server/local-api.ts";
+import { FileError } from "../../src/ports/files.ts";
 import { FakeSystemd } from "../support/fake-systemd.ts";
 import { systemDaemons } from "../../src/linux/processes/daemons.ts";
 import { until } from "../support/podwright.ts";
@@ -139,7 +140,43 @@ test("a unit that podwright did not write is not changed", async () => {
   await writeFile(unit, "[Service]\nExecStart=/bin/true\n");
   await assert.rejects(enableCommand(context, [join(directory, "web.yaml")], places), /was not written by podwright/u);
   assert.equal(await readFile(unit, "utf8"), "[Service]\nExecStart=/bin/true\n");
+  assert.equal(existsSync(places.manifests), false, "nothing else is changed either");
+  // One that was there is removed, and not said to have taken the service along.
+  await mkdir(places.manifests);
+  await writeFile(join(places.manifests, "config.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: c }\n");
+  printed = "";
+  assert.equal(await disableCommand(context, [], places), 0);
+  assert.equal(printed, `disabled: 1 manifest; no manifest is left; ${unit} stays: podwright did not write it\n`);
+  assert.equal(existsSync(unit), true);
   await rm(unit);
+  await rm(places.manifests, { recursive: true });
+});
+
+test("what cannot be written completely is not written at all", async () => {
+  const failing = (bad: string, words: string): MachineContext => {
+    const writeAtomic = async (path: string, data: string | Uint8Array, mode: number): Promise<void> => {
+      if (path === bad) throw new FileError("EROFS", path, `EROFS: read-only file system, open '${path}'`);
+      await context.files.writeAtomic(path, data, mode);
+    };
+    const run: MachineContext["processes"]["run"] = async (program, given, options) => {
+      const result = await systemd.processes.run(program, given, options);
+      return words === "" || given.join(" ") !== words ? result : { ...result, exitCode: 1, stderr: "no" };
+    };
+    return { ...context, files: { ...context.files, writeAtomic }, processes: { ...systemd.processes, run } };
+  };
+  const unit = join(places.units, engineService);
+  const web = join(directory, "web.yaml");
+  const other = await file("zz.yaml", manifest("zz"));
+  for (const [bad, words] of [
+    [unit, ""],
+    [join(places.manifests, "zz.yaml"), ""],
+    ["", "daemon-reload"],
+    ["", `enable --quiet ${engineService}`],
+  ] as const) {
+    await assert.rejects(enableCommand(failing(bad, words), [web, other], places), /EROFS|systemctl/u);
+    assert.equal(existsSync(places.manifests), false, bad + words);
+    assert.deepEqual(await readdir(places.units), [], bad + words);
+  }
 });
 
 test("a foreground run uses the service's engine and starts none of its own", async () => {
@@ -248,6 +285,31 @@ test("disabling stops a manifest's pods, and the last one removes the service co
     traces.filter((trace) => !trace.startsWith("path ")),
     [],
   );
+});
+
+test("a file of another pod does not replace one of the same name, a newer version does, and a directory is disabled as it was enabled", async () => {
+  const [one, two] = ["one dir", "two"].map((name) => join(directory, name));
+  assert.ok(one !== undefined && two !== undefined);
+  for (const path of [one, two]) await mkdir(path);
+  await file("one dir/same.yaml", `${manifest("first")}---${manifest("second")}`);
+  await file("one dir/more.yaml", manifest("more"));
+  const foreign = await file("two/same.yaml", manifest("foreign"));
+  assert.equal(await enableCommand(context, [one], places), 0, printed);
+  await running("first");
+  await assert.rejects(enableCommand(context, [foreign], places), {
+    message: /^another same\.yaml is enabled, with .*Pod default\/first/u,
+    remedy: "rename this file, or disable that one first: podwright disable same.yaml",
+  });
+  assert.match(await readFile(join(places.manifests, "same.yaml"), "utf8"), /name: first/u);
+  await file("one dir/same.yaml", manifest("first"));
+  printed = "";
+  assert.equal(await enableCommand(context, [join(one, "same.yaml")], places), 0, printed);
+  assert.match(printed, /^no longer enabled: second\nenabled: first runs/u);
+  await assert.rejects(disableCommand(context, [join(directory, "units")], places), {
+    message: `no manifest in ${join(directory, "units")} is enabled`,
+  });
+  assert.equal(await disableCommand(context, [one], places), 0, printed);
+  assert.match(printed, /disabled: 2 manifests; no manifest is left, and the service is removed\n$/u);
 });
 
 test("an interrupted disable is completed by the next one, which waits for stops in progress", async () => {

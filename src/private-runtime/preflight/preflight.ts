@@ -5,7 +5,7 @@ import type { Programs } from "../programs.ts";
 import { failed, oneLine } from "./check.ts";
 import type { Check, CheckContext } from "./check.ts";
 import { checkCapabilities, checkCgroups, checkPlatform, checkRoot, hasCapability, readOwnStatus } from "./machine.ts";
-import { checkIptables, checkPrograms } from "./programs.ts";
+import { checkIptables, checkPrograms, checkTools } from "./programs.ts";
 import { checkDisk, checkOverlay, checkPropagation, checkStateDirectory } from "./storage.ts";
 
 /** What the checks learned that the private runtime is set up with. */
@@ -41,6 +41,7 @@ export async function preflightBesideRuntime(context: CheckContext): Promise<rea
   const isRoot = await add("user", () => checkRoot(status));
   const isAble = isRoot && (await add("capabilities", () => checkCapabilities(status)));
   await add("control groups", () => checkCgroups(context));
+  await add("programs", () => checkTools(context));
   if (isAble && (await add("state directory", () => checkStateDirectory(context)))) {
     await add("disk space", () => checkDisk(context));
   }
@@ -64,10 +65,11 @@ export async function preflight(context: CheckContext): Promise<Preflight> {
   await add("control groups", () => checkCgroups(context));
   const found = await findPrograms(context.files, context.searchPath);
   await add("programs", () => checkPrograms(context, found));
+  const mayMount = await add("programs", () => checkTools(context));
   if (!isAble) return { checks, facts: undefined };
 
   if (await add("state directory", () => checkStateDirectory(context))) {
-    await add("overlayfs", () => checkOverlay(context));
+    if (mayMount) await add("overlayfs", () => checkOverlay(context));
     await add("disk space", () => checkDisk(context));
     await add("mount propagation", () => checkPropagation(context));
   }

@@ -1,5 +1,6 @@
 import { ELF_HEAD_BYTES, parseElf } from "../elf.ts";
-import { missingPackages } from "../programs.ts";
+import { errorMessage } from "../../base/errors.ts";
+import { directoryOf, missingPackages, missingTools } from "../programs.ts";
 import type { findPrograms, ProgramName, Programs } from "../programs.ts";
 import { failed, oneLine, passed, readText } from "./check.ts";
 import type { Check, CheckContext } from "./check.ts";
@@ -24,6 +25,25 @@ export async function checkPrograms(
     });
   }
   return [passed(name, `containerd is ${found.programs.containerd}, runc is ${found.programs.runc}`)];
+}
+
+/** Names what podwright itself calls and misses; nothing when nothing is missing. */
+export async function checkTools({ files, searchPath }: CheckContext): Promise<readonly Check[]> {
+  const missing = await missingTools(files, searchPath);
+  if (missing.length === 0) return [];
+  const isDebian = isDebianLike((await readText(files, "/etc/os-release")) ?? "");
+  return missingPackages(missing, isDebian).map(({ programs, advice }) => {
+    return failed("programs", `missing: ${programs.join(", ")}`, advice);
+  });
+}
+
+/** For a command that could not be started: which program PATH lacks. Undefined for any other error. */
+export async function notInPath({ files, searchPath }: CheckContext, error: unknown): Promise<Check | undefined> {
+  const program = /\bspawn (\S+) ENOENT\b/u.exec(errorMessage(error))?.[1];
+  if (program === undefined) return undefined;
+  const directory = await directoryOf(files, program, searchPath);
+  const remedy = directory === undefined ? `install ${program}` : `add ${directory} to PATH`;
+  return failed("programs", `not in PATH: ${program}`, remedy);
 }
 
 function programWords(program: ProgramName): string {

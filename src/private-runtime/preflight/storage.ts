@@ -1,7 +1,10 @@
-import { errorMessage } from "../../base/errors.ts";
+import { errorMessage, PodwrightError } from "../../base/errors.ts";
+import { version } from "../../base/version.ts";
 import type { MountPoint } from "../../ports/mounts.ts";
+import { requireStateFormat } from "../state-format.ts";
 import { failed, oneLine, passed, warned } from "./check.ts";
 import type { Check, CheckContext } from "./check.ts";
+import { notInPath } from "./programs.ts";
 
 const MIB = 1024 * 1024;
 /** Below this not even small images unpack. */
@@ -22,6 +25,8 @@ export async function checkStateDirectory({ files, mounts, layout }: CheckContex
   } catch (error) {
     return failed(name, `cannot create ${path}: ${oneLine(errorMessage(error))}`, elsewhere);
   }
+  const unread = await unreadableState(files, path);
+  if (unread !== undefined) return failed(name, unread.message, unread.remedy ?? elsewhere);
   const mount = holdingMount(await mounts.list(), await files.realPath(path));
   const has = (option: string): boolean => mount?.options.includes(option) === true;
   const forbidding = ["ro", "noexec", "nodev"].filter(has);
@@ -34,6 +39,17 @@ export async function checkStateDirectory({ files, mounts, layout }: CheckContex
     return warned(name, detail, `remount ${mount.target} without nosuid`);
   }
   return passed(name, mount === undefined ? path : `${path} on ${mount.fileSystem}`);
+}
+
+/** Why this podwright does not touch the state: it is of a newer one, or its mark is damaged. */
+async function unreadableState(files: CheckContext["files"], path: string): Promise<PodwrightError | undefined> {
+  try {
+    await requireStateFormat(files, path, version);
+    return undefined;
+  } catch (error) {
+    if (error instanceof PodwrightError) return error;
+    throw error;
+  }
 }
 
 /** The mount that a path is on: the last one of those with the longest target above the path. */
@@ -71,6 +87,8 @@ export async function checkOverlay(context: CheckContext): Promise<Check> {
     await files.write(`${merged}/file`, "upper", 0o600);
     return passed(name, "works in the state directory");
   } catch (error) {
+    const absent = await notInPath(context, error);
+    if (absent !== undefined) return absent;
     return failed(
       name,
       `does not work in ${layout.stateDirectory}: ${oneLine(errorMessage(error))}`,
@@ -103,7 +121,8 @@ async function removeTrial({ files, mounts }: CheckContext, base: string): Promi
 }
 
 /** Looks at the free space of the state directory's file system. */
-export async function checkDisk({ processes, layout, signal }: CheckContext): Promise<Check> {
+export async function checkDisk(context: CheckContext): Promise<Check> {
+  const { processes, layout, signal } = context;
   const name = "disk space";
   const result = await processes
     .run("df", ["-Pk", layout.stateDirectory], {
@@ -111,9 +130,11 @@ export async function checkDisk({ processes, layout, signal }: CheckContext): Pr
       environment: { LC_ALL: "C" },
       ...(signal && { signal }),
     })
-    .catch((error: unknown) => errorMessage(error));
-  const free = typeof result === "string" ? undefined : parseFreeBytes(result.stdout);
+    .catch((error: unknown) => ({ stdout: "", error }));
+  const free = parseFreeBytes(result.stdout);
   if (free === undefined) {
+    const absent = "error" in result ? await notInPath(context, result.error) : undefined;
+    if (absent !== undefined) return warned(name, `free space is unknown: ${absent.detail}`, absent.remedy ?? "");
     return warned(
       name,
       "free space is unknown: df(1) failed",
