@@ -100,7 +100,7 @@ async function install(
     engineUnit(places, layout.stateDirectory),
   );
   undo.defer(restoreUnit);
-  await copyManifests(files, manifests, places.manifests);
+  undo.defer(await copyManifests(files, manifests, places.manifests));
   await systemctl(processes, ["enable", "--quiet", engineService]);
   undo.move();
 }

@@ -9,13 +9,18 @@ import { objectKey } from "../sources/run-objects.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { loadInput } from "./manifest-input.ts";
 
-/** Copies files into a directory, by the copies' names. If one cannot be written, the directory is as it was. */
+/**
+ * Copies files into a directory, by the copies' names, or changes nothing. @returns puts back what was there before; never rejects
+ */
 export async function copyManifests(
   files: Files,
   manifests: ReadonlyMap<string, string>,
   directory: string,
-): Promise<void> {
+): Promise<() => Promise<void>> {
   const undo: (() => Promise<void>)[] = [];
+  const restore = async (): Promise<void> => {
+    for (const step of undo.toReversed()) await step().catch(() => {});
+  };
   try {
     for (const [name, path] of manifests) {
       const to = join(directory, name);
@@ -27,9 +32,10 @@ export async function copyManifests(
       await files.writeAtomic(to, text, 0o600);
     }
   } catch (error) {
-    for (const step of undo.toReversed()) await step().catch(() => {});
+    await restore();
     throw error;
   }
+  return restore;
 }
 
 /**
