@@ -163,14 +163,20 @@ async function install(outputFiles: readonly OutputFile[], metafile: Metafile): 
   }
 }
 
-/** Fills V8's code cache with what the commands load: the same bytes each time, as strings are hashed with a seed of random numbers. */
+/**
+ * Fills V8's code cache with what the commands load: the same bytes each time and in each directory. Strings are hashed with
+ * a seed of random numbers, and each file of the cache has its module's URL, which so is the same everywhere.
+ */
 async function fillCompileCache(): Promise<void> {
-  const warmUp = join(outputDirectory, warmUpName);
-  const cache = { NODE_COMPILE_CACHE: join(outputDirectory, compileCacheName), NODE_COMPILE_CACHE_PORTABLE: "1" };
-  await promisify(execFile)(process.execPath, ["--random-seed=1", ...nodeFlags, warmUp], {
-    cwd: root,
+  const here = "/proc/self/cwd";
+  const cache = { NODE_COMPILE_CACHE: join(here, compileCacheName), NODE_COMPILE_CACHE_PORTABLE: "1" };
+  const flags = ["--random-seed=1", "--preserve-symlinks", "--preserve-symlinks-main", ...nodeFlags];
+  const words = [join(here, warmUpName), join(root, "examples/hello.yaml")];
+  await promisify(execFile)(process.execPath, [...flags, ...words], {
+    cwd: outputDirectory,
     env: { ...process.env, ...cache },
   });
+  const warmUp = join(outputDirectory, warmUpName);
   await rm(warmUp);
   await rm(`${warmUp}.map`, { force: true });
 }
