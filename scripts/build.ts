@@ -169,7 +169,8 @@ async function install(outputFiles: readonly OutputFile[], metafile: Metafile): 
  */
 async function fillCompileCache(): Promise<void> {
   const here = "/proc/self/cwd";
-  const cache = { NODE_COMPILE_CACHE: join(here, compileCacheName), NODE_COMPILE_CACHE_PORTABLE: "1" };
+  const unfinished = `${compileCacheName}.${process.pid}.tmp`;
+  const cache = { NODE_COMPILE_CACHE: join(here, unfinished), NODE_COMPILE_CACHE_PORTABLE: "1" };
   const flags = ["--random-seed=1", "--preserve-symlinks", "--preserve-symlinks-main", ...nodeFlags];
   const words = [join(here, warmUpName), join(root, "examples/hello.yaml")];
   await promisify(execFile)(process.execPath, [...flags, ...words], {
@@ -179,6 +180,18 @@ async function fillCompileCache(): Promise<void> {
   const warmUp = join(outputDirectory, warmUpName);
   await rm(warmUp);
   await rm(`${warmUp}.map`, { force: true });
+  // A podwright that runs from here may have added to the one of the last build.
+  await rm(join(outputDirectory, compileCacheName), { recursive: true, force: true });
+  await rename(join(outputDirectory, unfinished), join(outputDirectory, compileCacheName));
+  await listCompileCache();
+}
+
+/** What later processes add to the cache is no part of the build. */
+async function listCompileCache(): Promise<void> {
+  const listed = join(outputDirectory, fileListName);
+  const entries = await readdir(join(outputDirectory, compileCacheName), { recursive: true });
+  const names = entries.toSorted().map((name) => join(compileCacheName, name));
+  await replaceFile(listed, Buffer.from([await readFile(listed, "utf8"), compileCacheName, ...names].join("\n")));
 }
 
 const started = performance.now();
