@@ -55,7 +55,9 @@ export class DecisionUsage {
       this.#failingSinceMs = undefined;
       const candidates = pods.map((pod): Candidate => {
         const measured = usages.get(pod.metadata.uid);
-        return measured === undefined ? this.#last(about, pod) : { pod, usage: measured };
+        // One without processes has no memory, whatever it used before.
+        const isLeftOut = measured === undefined && isOfDisk(about);
+        return isLeftOut ? this.#last(about, pod) : { pod, usage: measured };
       });
       return { candidates, problem: undefined, isEarly: false };
     } catch (error) {

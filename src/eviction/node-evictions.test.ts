@@ -125,6 +125,21 @@ test("a pod that alone cannot be measured has its last figures, and the others t
   assert.match(why, /used 300Mi of ephemeral-storage \d\d s ago.*next: default\/seen \(uses 100Mi/u);
 });
 
+test("a pod that has no processes now does not go for the memory that it had", async () => {
+  const scene = new EvictionScene({ thresholds: [thresholdOf("memory.available", "100Mi")] });
+  scene.add(podWith("crashed"), 300);
+  scene.add(podWith("runs"), 100);
+  scene.sees = observed({ "memory.available": 900n << 20n });
+  await scene.play(async () => {
+    scene.measure("running");
+    scene.usages.delete("uid-crashed");
+    await scene.clock.advance(20_000);
+    scene.short("memory.available");
+    await scene.clock.advance(10_000);
+    assert.deepEqual(scene.victims, ["runs"]);
+  });
+});
+
 test("a preview says what is known while nothing can be measured", async () => {
   const scene = new EvictionScene();
   scene.add(podWith("web"), 500);

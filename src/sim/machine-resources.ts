@@ -212,7 +212,10 @@ export class SimMachineResources implements PodUsageReader {
   async readStorage(pods: readonly Pod[], how: "anew" | "kept" | "limits"): Promise<ReadonlyMap<string, PodUsage>> {
     const { nowMs } = this.#clock;
     const answering = pods.filter(({ metadata }) => !this.stalledPods.has(metadata.uid));
-    return this.#usages(answering, how === "anew" ? nowMs : nowMs - (nowMs % measuredMs));
+    const usages = this.#usages(answering, how === "anew" ? nowMs : nowMs - (nowMs % measuredMs));
+    // What dead containers hold is found when they are removed.
+    const empty = answering.filter(({ metadata }) => !usages.has(metadata.uid) && !this.#hidden.has(metadata.uid));
+    return new Map([...usages, ...empty.map((pod) => [pod.metadata.uid, emptyUsage(pod)] as const)]);
   }
 
   /** Others measure nothing here. */
@@ -276,4 +279,11 @@ export class SimMachineResources implements PodUsageReader {
     const running = [...this.#world.containers.values()].filter(({ state }) => state === "running");
     return new Set(running.map(({ config }) => config.labels["io.kubernetes.pod.uid"] ?? ""));
   }
+}
+
+/** Of a pod that does not run. */
+function emptyUsage({ spec }: Pod): PodUsage {
+  const none = { bytes: 0, inodes: 0 };
+  const containers = [{ name: spec.containers[0]?.name ?? "", rootfs: none, logs: none }];
+  return { containers, volumes: [], ephemeralBytes: 0 };
 }
