@@ -163,16 +163,35 @@ async function install(outputFiles: readonly OutputFile[], metafile: Metafile): 
   }
 }
 
-/** Fills V8's code cache with what the commands load: the same bytes each time, as strings are hashed with a seed of random numbers. */
+/**
+ * Fills V8's code cache with what the commands load: the same bytes each time and in each directory. Strings are hashed with
+ * a seed of random numbers, and each file of the cache has its module's URL, which so is the same everywhere.
+ */
 async function fillCompileCache(): Promise<void> {
-  const warmUp = join(outputDirectory, warmUpName);
-  const cache = { NODE_COMPILE_CACHE: join(outputDirectory, compileCacheName), NODE_COMPILE_CACHE_PORTABLE: "1" };
-  await promisify(execFile)(process.execPath, ["--random-seed=1", ...nodeFlags, warmUp], {
-    cwd: root,
+  const here = "/proc/self/cwd";
+  const unfinished = `${compileCacheName}.${process.pid}.tmp`;
+  const cache = { NODE_COMPILE_CACHE: join(here, unfinished), NODE_COMPILE_CACHE_PORTABLE: "1" };
+  const flags = ["--random-seed=1", "--preserve-symlinks", "--preserve-symlinks-main", ...nodeFlags];
+  const words = [join(here, warmUpName), join(root, "examples/hello.yaml")];
+  await promisify(execFile)(process.execPath, [...flags, ...words], {
+    cwd: outputDirectory,
     env: { ...process.env, ...cache },
   });
+  const warmUp = join(outputDirectory, warmUpName);
   await rm(warmUp);
   await rm(`${warmUp}.map`, { force: true });
+  // A podwright that runs from here may have added to the one of the last build.
+  await rm(join(outputDirectory, compileCacheName), { recursive: true, force: true });
+  await rename(join(outputDirectory, unfinished), join(outputDirectory, compileCacheName));
+  await listCompileCache();
+}
+
+/** What later processes add to the cache is no part of the build. */
+async function listCompileCache(): Promise<void> {
+  const listed = join(outputDirectory, fileListName);
+  const entries = await readdir(join(outputDirectory, compileCacheName), { recursive: true });
+  const names = entries.toSorted().map((name) => join(compileCacheName, name));
+  await replaceFile(listed, Buffer.from([await readFile(listed, "utf8"), compileCacheName, ...names].join("\n")));
 }
 
 const started = performance.now();

@@ -1,5 +1,5 @@
 /**
- * Builds the Debian package, reproducibly: the same sources give the same bytes.
+ * Builds the Debian package, reproducibly: the same sources give the same bytes, in whatever directory they are.
  *
  *   deb.ts [--out DIRECTORY] [--node PROGRAM]
  *
@@ -14,6 +14,7 @@ import {
   mkdtemp,
   readdir,
   readFile,
+  rename,
   rm,
   symlink,
   utimes,
@@ -26,7 +27,7 @@ import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import { version } from "../src/base/version.ts";
 import { fileListName, packageListName } from "./launch.ts";
-import { output, root, sourceEpoch } from "./repository.ts";
+import { orderly, output, root, sourceEpoch } from "./repository.ts";
 
 const { values } = parseArgs({ options: { out: { type: "string" }, node: { type: "string" } } });
 const outDirectory = resolve(values.out ?? ".");
@@ -177,10 +178,7 @@ async function settle(path: string, epoch: number): Promise<number> {
   return bytes;
 }
 
-const epoch = await sourceEpoch();
-await output(process.execPath, ["scripts/package.ts"]);
-const tree = await mkdtemp(join(tmpdir(), "podwright-deb-"));
-try {
+async function build(tree: string, epoch: number): Promise<string> {
   await stage(tree, epoch);
   const kibibytes = Math.ceil((await settle(tree, epoch)) / 1024);
   const architecture = await output("dpkg", ["--print-architecture"]);
@@ -195,9 +193,24 @@ try {
   await utimes(tree, epoch, epoch);
   await mkdir(outDirectory, { recursive: true });
   const file = join(outDirectory, `podwright_${version}_${architecture}.deb`);
-  const words = ["--root-owner-group", "-Zxz", "-z3", "--threads-max=1", "--build", tree, file];
-  await output("dpkg-deb", words, { SOURCE_DATE_EPOCH: String(epoch) });
-  console.log(file);
-} finally {
-  await rm(tree, { recursive: true });
+  const unfinished = `${file}.${process.pid}.tmp`;
+  const words = ["--root-owner-group", "-Zxz", "-z3", "--threads-max=1", "--build", tree, unfinished];
+  try {
+    await output("dpkg-deb", words, { SOURCE_DATE_EPOCH: String(epoch) });
+    await rename(unfinished, file);
+  } finally {
+    await rm(unfinished, { force: true });
+  }
+  return file;
 }
+
+await orderly(async () => {
+  const epoch = await sourceEpoch();
+  await output(process.execPath, ["scripts/package.ts"]);
+  const tree = await mkdtemp(join(tmpdir(), "podwright-deb-"));
+  try {
+    console.log(await build(tree, epoch));
+  } finally {
+    await rm(tree, { recursive: true });
+  }
+});

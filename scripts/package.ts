@@ -16,21 +16,30 @@ const root = dirname(import.meta.dirname);
 const dist = join(root, "dist");
 const share = join(root, "share");
 
-async function buildIfStale(): Promise<void> {
-  const { stdout } = await promisify(execFile)("sh", ["scripts/newer-than-bundle.sh"], { cwd: root });
-  if (stdout !== "") await promisify(execFile)(process.execPath, ["scripts/build.ts"], { cwd: root });
+/** The last build's files, relative to dist/; none of a build that was interrupted. */
+async function builtFiles(): Promise<readonly string[]> {
+  const files = (await readFile(join(dist, fileListName), "utf8").catch(() => "")).split("\n");
+  return files.includes(compileCacheName) ? files : [];
 }
 
-/** The previous build's files are only for a podwright that runs from this directory. */
-async function removeEarlierBuild(): Promise<void> {
-  const current = (await readFile(join(dist, fileListName), "utf8")).split("\n");
-  const kept = new Set([...current, compileCacheName]);
-  const left = (await readdir(dist)).filter((name) => !kept.has(name));
-  for (const name of left) await rm(join(dist, name), { recursive: true });
+async function buildIfStale(): Promise<void> {
+  const { stdout } = await promisify(execFile)("sh", ["scripts/newer-than-bundle.sh"], { cwd: root });
+  if (stdout === "" && (await builtFiles()).length > 0) return;
+  await promisify(execFile)(process.execPath, ["scripts/build.ts"], { cwd: root });
+}
+
+/**
+ * The previous build's files are only for a podwright that runs from this directory, and so is what Node.js has compiled
+ * since.
+ */
+async function removeOthers(): Promise<void> {
+  const built = new Set(await builtFiles());
+  const left = (await readdir(dist, { recursive: true })).filter((name) => !built.has(name));
+  for (const name of left) await rm(join(dist, name), { recursive: true, force: true });
 }
 
 await buildIfStale();
-await removeEarlierBuild();
+await removeOthers();
 await rm(share, { recursive: true, force: true });
 for (const directory of ["man", "completions"]) await mkdir(join(share, directory), { recursive: true });
 const packages = JSON.parse(await readFile(join(dist, packageListName), "utf8")) as readonly BundledPackage[];

@@ -6,7 +6,7 @@
  *
  * Only package.json has the version: change it, run --change-log, edit its result, commit, tag, run --out.
  */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { version } from "../src/base/version.ts";
@@ -14,8 +14,10 @@ import type { BundledPackage } from "./bundled-packages.ts";
 import { withSection } from "./change-log.ts";
 import { checksums } from "./checksums.ts";
 import { packageListName } from "./launch.ts";
-import { output, root, sourceEpoch } from "./repository.ts";
+import { orderly, output, root, sourceEpoch } from "./repository.ts";
 import { type LockFile, sbomOf } from "./sbom.ts";
+
+const sumsName = "SHA256SUMS";
 
 async function readJson<T>(path: string): Promise<T> {
   return JSON.parse(await readFile(join(root, path), "utf8")) as T;
@@ -29,14 +31,32 @@ async function requireCommitted(out: string): Promise<void> {
   if (changed !== "") throw new Error(`a release is made of a commit; not committed:\n${changed}`);
 }
 
+/** In a directory beside the finished ones, so that an interrupted release leaves no file that looks like one. */
 async function makeFiles(out: string): Promise<void> {
   await requireCommitted(out);
   // The bundle names its commit; an existing bundle may be from another commit with equal sources.
   await output(process.execPath, ["scripts/build.ts"]);
   await mkdir(out, { recursive: true });
-  const tarball = await output("npm", ["pack", "--silent", "--pack-destination", out]);
+  const unfinished = await mkdtemp(join(out, ".unfinished-"));
+  try {
+    const contents = await packed(unfinished);
+    const sums = checksums(contents);
+    await writeFile(join(unfinished, sumsName), sums);
+    await rm(join(out, sumsName), { force: true });
+    // The sums come last: they imply the rest.
+    for (const name of [...contents.keys(), sumsName]) await rename(join(unfinished, name), join(out, name));
+    process.stdout.write(sums);
+  } finally {
+    await rm(unfinished, { recursive: true });
+  }
+}
+
+/** Makes the files of the release. @returns their contents, by name */
+async function packed(directory: string): Promise<Map<string, Uint8Array>> {
+  const tarball = await output("npm", ["pack", "--silent", "--pack-destination", directory]);
   const epoch = await sourceEpoch();
-  const debian = await output(process.execPath, ["scripts/deb.ts", "--out", out], { SOURCE_DATE_EPOCH: String(epoch) });
+  const words = ["scripts/deb.ts", "--out", directory];
+  const debian = await output(process.execPath, words, { SOURCE_DATE_EPOCH: String(epoch) });
   const bill = sbomOf({
     version,
     commit: await output("git", ["rev-parse", "HEAD"]),
@@ -45,15 +65,12 @@ async function makeFiles(out: string): Promise<void> {
     lock: await readJson<LockFile>("package-lock.json"),
   });
   const billName = `podwright-${version}.spdx.json`;
-  await writeFile(join(out, billName), `${JSON.stringify(bill, undefined, 2)}\n`);
+  await writeFile(join(directory, billName), `${JSON.stringify(bill, undefined, 2)}\n`);
   const contents = new Map<string, Uint8Array>();
-  // Nothing else that lies there is part of this release.
   for (const name of [basename(tarball), basename(debian), billName]) {
-    contents.set(name, await readFile(join(out, name)));
+    contents.set(name, await readFile(join(directory, name)));
   }
-  const sums = checksums(contents);
-  await writeFile(join(out, "SHA256SUMS"), sums);
-  process.stdout.write(sums);
+  return contents;
 }
 
 async function writeChangeLog(): Promise<void> {
@@ -66,11 +83,8 @@ async function writeChangeLog(): Promise<void> {
 }
 
 const { values } = parseArgs({ options: { out: { type: "string" }, "change-log": { type: "boolean" } } });
-try {
+await orderly(async () => {
   if (values["change-log"] === true) await writeChangeLog();
   else if (values.out !== undefined) await makeFiles(resolve(values.out));
   else throw new Error("usage: release.ts --out DIRECTORY | --change-log");
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
-}
+});

@@ -1,5 +1,5 @@
 /** This repository, for scripts that pack it. */
-import { execFile } from "node:child_process";
+import { type ChildProcess, execFile } from "node:child_process";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 
@@ -7,15 +7,53 @@ export const root = dirname(import.meta.dirname);
 
 const maxOutputBytes = 64 * 1024 * 1024;
 
-/** Runs a program at the repository's root, and returns what it prints, without blanks around it. @throws when it fails */
+let interruption: Error | undefined;
+const children = new Set<ChildProcess>();
+
+/**
+ * Runs a script's work, which tidies up behind itself, also at a signal: the programs of {@link output} end, and it throws.
+ * A second signal ends the script at once.
+ */
+export async function orderly(work: () => Promise<void>): Promise<void> {
+  let received: NodeJS.Signals | undefined;
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.once(signal, () => {
+      received = signal;
+      interruption = new Error(`interrupted by ${signal}`);
+      for (const child of children) child.kill();
+    });
+  }
+  try {
+    await work();
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exitCode = 1;
+  }
+  // For who waits for it, as if nobody had listened.
+  if (received !== undefined) process.kill(process.pid, received);
+}
+
+/**
+ * Runs a program at the repository's root, and returns what it prints, without blanks around it.
+ * @throws when it fails, or the script is to end
+ */
 export async function output(
   program: string,
   words: readonly string[],
   environment: Readonly<Record<string, string>> = {},
 ): Promise<string> {
+  if (interruption !== undefined) throw interruption;
   const env = { ...process.env, ...environment };
-  const { stdout } = await promisify(execFile)(program, words, { cwd: root, env, maxBuffer: maxOutputBytes });
-  return stdout.trim();
+  const running = promisify(execFile)(program, words, { cwd: root, env, maxBuffer: maxOutputBytes });
+  children.add(running.child);
+  try {
+    const { stdout } = await running;
+    return stdout.trim();
+  } catch (error) {
+    throw interruption ?? error;
+  } finally {
+    children.delete(running.child);
+  }
 }
 
 /**

@@ -2,6 +2,8 @@
  * Runs commands that load most of the bundle, one after another in one process: Node.js stores a module's compiled code
  * when the first process that loaded it ends, and nothing that later ones compile. The commands change nothing on the
  * machine.
+ *
+ * warm-up.js MANIFEST
  */
 import { runCommandLine } from "../src/cli/command-line.ts";
 import { type OutputStream, Terminal } from "../src/cli/terminal.ts";
@@ -12,7 +14,7 @@ const commands = [
   ["why", "pod", ...nowhere],
   ["ps", ...nowhere],
   ["logs", "pod", ...nowhere],
-  ["plan", "examples/hello.yaml", ...nowhere],
+  ["plan", process.argv[2] ?? "", ...nowhere],
 ];
 
 const silent: OutputStream = { write: () => true };

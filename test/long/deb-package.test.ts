@@ -1,16 +1,21 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
+import { nodeFlags } from "../../scripts/launch.ts";
 import { version } from "../../src/base/version.ts";
 import { engineUnit, kubeletDropIn, unitMark } from "../../src/cli/service-units.ts";
+import { until } from "../support/podwright.ts";
 
 const root = join(import.meta.dirname, "../..");
 const run = promisify(execFile);
+/** Programs use the cache beside them, not that of the tests. */
+const withOwnCache = { ...process.env, NODE_COMPILE_CACHE: undefined };
 let directory = "";
 let file = "";
 
@@ -31,6 +36,53 @@ after(async () => rm(directory, { recursive: true, force: true }));
 test("equal sources give equal bytes", async () => {
   const again = await build("two");
   assert.ok((await readFile(file)).equals(await readFile(again)));
+});
+
+test("what Node.js compiles at the clone after the build is not packed", async () => {
+  const { stdout: built } = await run("dpkg-deb", ["--contents", file]);
+  // With other flags of V8 than at the build.
+  const words = ["--stack-size=900", join(root, "dist/podwright.js"), "explain", "BackOff"];
+  await run(process.execPath, words, { env: withOwnCache });
+  assert.equal((await readdir(join(root, "dist/compile-cache"))).length, 2);
+  const { stdout: contents } = await run("dpkg-deb", ["--contents", await build("three")]);
+  assert.equal(contents, built);
+});
+
+test("bundles with their compiled code are equal in each directory, and none holds its path", async () => {
+  const digests = async (name: string): Promise<string> => {
+    await run(process.execPath, [join(root, "scripts/build.ts"), join(directory, name, "dist")]);
+    const list = "find . -type f -exec sha256sum {} + | sort -k 2";
+    return (await run("sh", ["-c", list], { cwd: join(directory, name) })).stdout;
+  };
+  const first = await digests("a");
+  assert.match(first, /dist\/compile-cache\/v/u);
+  assert.equal(await digests("b"), first);
+  await assert.rejects(run("grep", ["-rlF", directory, join(directory, "a")]), { code: 1 });
+});
+
+test("compiled code is used at another place", async () => {
+  const moved = join(directory, "moved/elsewhere");
+  await mkdir(moved, { recursive: true });
+  await run("dpkg-deb", ["--extract", file, moved]);
+  const env = { ...withOwnCache, NODE_DEBUG_NATIVE: "COMPILE_CACHE" };
+  const program = join(moved, "usr/lib/podwright/dist/podwright.js");
+  const { stderr } = await run(process.execPath, [...nodeFlags, program, "explain", "BackOff"], { env });
+  assert.match(stderr, /moved\/elsewhere\/\S*chunk-\w+\.js was accepted/u);
+  assert.doesNotMatch(stderr, /was rejected/u);
+});
+
+test("an interrupted build leaves no package and no temporary directory", async () => {
+  const temporary = join(directory, "temporary");
+  const out = join(directory, "interrupted");
+  for (const path of [temporary, out]) await mkdir(path);
+  const words = [join(root, "scripts/deb.ts"), "--out", out, "--node", process.execPath];
+  const building = spawn(process.execPath, words, { env: { ...process.env, TMPDIR: temporary }, stdio: "ignore" });
+  const ended = once(building, "exit");
+  await until("the packing", async () => (await readdir(out)).length > 0);
+  building.kill("SIGTERM");
+  assert.deepEqual(await ended, [null, "SIGTERM"]);
+  assert.deepEqual(await readdir(out), []);
+  assert.deepEqual(await readdir(temporary), []);
 });
 
 test("it contains the program, its own Node.js, the man page and completions, owned by root, and depends on a runtime", async () => {

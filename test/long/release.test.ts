@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cp, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { version } from "../../src/base/version.ts";
+import { until } from "../support/podwright.ts";
 
 const root = join(import.meta.dirname, "../..");
 const run = promisify(execFile);
@@ -41,6 +43,16 @@ test("a release is the packages, the bill of materials and their checksums, equa
   // What lies there of an earlier release neither counts as a change nor gets into the sums.
   await writeFile(join(clone, "out/podwright-0.0.1.tgz"), "");
   assert.equal(await release("out"), first);
+});
+
+test("an interrupted release leaves nothing", async () => {
+  const out = join(clone, "interrupted");
+  const releasing = spawn(process.execPath, ["scripts/release.ts", "--out", out], { cwd: clone, stdio: "ignore" });
+  const ended = once(releasing, "exit");
+  await until("the packing", async () => (await readdir(out)).length > 0);
+  releasing.kill("SIGTERM");
+  assert.deepEqual(await ended, [null, "SIGTERM"]);
+  assert.deepEqual(await readdir(out), []);
 });
 
 test("uncommitted changes are not released", async () => {
