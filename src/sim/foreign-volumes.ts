@@ -37,6 +37,11 @@ export class ForeignVolumes {
     for (const volume of [...this.#volumes]) this.unmount(volume);
   }
 
+  /** One is mounted, which podwright cannot know. */
+  get areMounted(): boolean {
+    return this.#volumes.size > 0;
+  }
+
   /** A volume that something else unmounted or whose data was removed; undefined: none. */
   damaged(): string | undefined {
     return [...this.#volumes].find((volume) => {

@@ -3,6 +3,7 @@ import { uniqueVolumeName } from "../../csi/names.ts";
 import type { DriverCall } from "../csi/driver.ts";
 import type { SimStorage } from "../csi/storage.ts";
 import { fieldsAt, listAt } from "../api-server/values.ts";
+import { simHashing } from "../hashing.ts";
 import { devicesDirectory, devicesName, recordOf, stagedDirectory } from "../csi/record-paths.ts";
 import type { DriverVolumes } from "../csi/volumes.ts";
 import { mayRun, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
@@ -73,7 +74,8 @@ class DriverRules implements Rule {
 
   async atRest(): Promise<void> {
     this.#judgeRepublished();
-    const { files } = this.#scene.node;
+    const { files, foreignVolumes } = this.#scene.node;
+    if (foreignVolumes.areMounted) return;
     for (const { name: driver } of await files.list(stagedDirectory)) {
       if (driver === devicesName) continue;
       for (const { name } of await files.list(`${stagedDirectory}/${driver}`)) {
@@ -130,9 +132,16 @@ class DriverRules implements Rule {
     return this.#storage.volumes.flatMap(({ isAttached, driver, handle }) => {
       if (!isAttached) return [];
       const isInUse = this.#storage.inUse.includes(uniqueVolumeName(driver, handle));
-      if (isInUse === this.#volumes.isMounted(handle)) return [];
+      if (isInUse === this.#volumes.isMounted(handle) || (isInUse && this.#isKept(driver, handle))) return [];
       return [isInUse ? `the Node still calls ${handle} in use` : `the Node does not call ${handle} in use`];
     });
+  }
+
+  /** Beside a mount that nobody knows: something may be published from a volume that was staged before a power failure. */
+  #isKept(driver: string, handle: string): boolean {
+    const { files, foreignVolumes } = this.#scene.node;
+    const record = `${stagedDirectory}/${driver}/${simHashing.sha256(handle)}/vol_data.json`;
+    return foreignVolumes.areMounted && files.ownerOf(record) !== undefined;
   }
 
   /** Claims of running pods whose volumes have grown, and that do not say so. */
