@@ -41,6 +41,7 @@ import { Expansions } from "./expansions.ts";
 import { CsiNames } from "./names.ts";
 import { Publications } from "./publications.ts";
 import { withSeenMounts } from "./seen-mounts.ts";
+import { holderOf } from "./take-up.ts";
 import { UnknownVolumes } from "./unknown-volumes.ts";
 import { takeUpVolumes } from "./volumes-at-start.ts";
 import type { ToldPlace } from "./volume-parts.ts";
@@ -267,8 +268,9 @@ export class CsiRoom {
 
   /** The pod has released its resources. */
   released(uid: PodUid): void {
-    this.#devices.releasePod(uid);
-    this.#publications.removePod(uid);
+    const left = this.#unknown.leftOf(uid);
+    this.#devices.releasePod(uid, new Set([...left].map((name) => holderOf(uid, name))));
+    this.#publications.removePod(uid, left);
     this.#expansions.removePod(uid);
   }
 

@@ -318,3 +318,25 @@ test("beside an unknown device nothing is cleared: its driver may have staged it
   await scene.unknown.clearUnstaged(signal);
   assert.equal(scene.unknown.isCleared("kubernetes.io/csi/d^earlier"), false);
 });
+
+test("what was known only after its pod's teardown stays staged until it is unpublished", async () => {
+  for (const volumeMode of ["Filesystem", "Block"] as const) {
+    const scene = await published(volumeMode);
+    await scene.files.write(`${staged}/vol_data.json`, "", 0o644).catch(() => {});
+    await restarted(scene, records[volumeMode]);
+    assert.equal(scene.unknown.mayBePublished, true);
+    await scene.tearDown("u1");
+    assert.deepEqual(scene.effects, [], "nobody knows whose it is");
+    scene.storage.volumes.set("pv", { metadata: { name: "pv" }, spec: { csi: { driver: "d", volumeHandle: "h" } } });
+    scene.listed = ["kubernetes.io/csi/d^h"];
+    for (let look = 0; look < 2; look++) await scene.unknown.lookAgain(signal);
+    await scene.unknown.keepSources();
+    scene.devices.tidy();
+    scene.release("u1");
+    await scene.devices.ended();
+    assert.deepEqual([scene.effects, [...scene.inUse]], [[], ["kubernetes.io/csi/d^h"]]);
+    await scene.tearDown("u1");
+    assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnstageVolume"]);
+    assert.deepEqual([await scene.mounts.list(), ...scene.inUse], [[]]);
+  }
+});

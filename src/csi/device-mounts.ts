@@ -79,6 +79,7 @@ interface Staging {
 const holderOfStaged = "staged";
 /** Holds a volume found on disk until starting pods have had time to claim it. */
 const holderOfFound = "found on the disk";
+const none: ReadonlySet<string> = new Set();
 const nobodyHoldsIt: Cause = { code: "NoPodUsesVolume", message: "no pod on this node uses the volume any more" };
 
 /**
@@ -90,6 +91,8 @@ export class DeviceMounts {
   readonly #stagings = new Map<string, Staging>();
   /** Serialize calls for a volume, by its unique name. */
   readonly #turns = new Turns();
+  /** By {@link listHolder}: holder and unique name. */
+  readonly #listed = new Set<string>();
   #signal: AbortSignal | undefined;
   /** Staging paths of volumes that something on disk may be published from. */
   #kept: ReadonlySet<string> = new Set();
@@ -127,6 +130,13 @@ export class DeviceMounts {
   /** A pod of an earlier run has it, staged or not, until the pod has released its volumes. */
   listInUse(driver: string, handle: string, uid: string): void {
     this.#deps.inUse()?.use(uniqueVolumeName(driver, handle), uid);
+  }
+
+  /** A pod's volume that an earlier run left has it, staged or not, until that is unpublished. */
+  listHolder(driver: string, handle: string, holder: string): void {
+    const unique = uniqueVolumeName(driver, handle);
+    this.#listed.add(`${holder} ${unique}`);
+    this.#deps.inUse()?.use(unique, holder);
   }
 
   /** A pod's volume on disk is, or may be, published from it. */
@@ -202,14 +212,16 @@ export class DeviceMounts {
 
   /** The holder's volume is definitely unpublished. After the last holder the volume is unstaged in the background. */
   release(driver: string, handle: string, holder: string): void {
-    const staging = this.#stagings.get(uniqueVolumeName(driver, handle));
+    const unique = uniqueVolumeName(driver, handle);
+    if (this.#listed.delete(`${holder} ${unique}`)) this.#deps.inUse()?.release(unique, holder);
+    const staging = this.#stagings.get(unique);
     if (staging?.holders.delete(holder) === true) this.#released(staging);
   }
 
-  /** The pod has released its resources. */
-  releasePod(uid: string): void {
+  /** The pod has released its resources. @param kept holders that may be published still */
+  releasePod(uid: string, kept: ReadonlySet<string> = none): void {
     for (const staging of this.#stagings.values()) {
-      const own = [...staging.holders].filter((holder) => holder.startsWith(`${uid}/`));
+      const own = [...staging.holders].filter((holder) => holder.startsWith(`${uid}/`) && !kept.has(holder));
       for (const holder of own) staging.holders.delete(holder);
       if (own.length > 0) this.#released(staging);
     }

@@ -14,6 +14,8 @@ export interface Publication {
   readonly handle: string;
 }
 
+const none: ReadonlySet<string> = new Set();
+
 /** Which volumes are published to which pods, as far as this run knows. */
 export class Publications {
   readonly #byPod = new Map<string, Map<string, Publication>>();
@@ -47,8 +49,9 @@ export class Publications {
     if (own?.size === 0) this.#byPod.delete(uid);
   }
 
-  removePod(uid: string): void {
-    this.#byPod.delete(uid);
+  /** @param kept names of volumes that stay */
+  removePod(uid: string, kept: ReadonlySet<string> = none): void {
+    for (const name of [...(this.#byPod.get(uid)?.keys() ?? [])]) if (!kept.has(name)) this.remove(uid, name);
   }
 
   /** Those that are published, or may be. */

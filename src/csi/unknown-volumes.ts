@@ -45,6 +45,8 @@ export class UnknownVolumes {
   #unknown: readonly UnknownVolume[] = [];
   /** Unique names of volumes that none of them is. */
   readonly #cleared = new Set<string>();
+  /** Holders that were known only later: the teardown of their pods may have left them published. */
+  readonly #late = new Set<string>();
 
   constructor(deps: UnknownVolumesDependencies) {
     this.#deps = deps;
@@ -58,6 +60,12 @@ export class UnknownVolumes {
   /** One of them may be published from a volume, staged or not. */
   get mayBePublished(): boolean {
     return this.#unknown.some(({ kind }) => kind !== "staged");
+  }
+
+  /** Names of a pod's volumes that its teardown may have left published. */
+  leftOf(uid: string): ReadonlySet<string> {
+    const own = this.#deps.publications.all().filter((each) => each.uid === uid);
+    return new Set(own.flatMap(({ name }) => (this.#late.has(holderOf(uid, name)) ? [name] : [])));
   }
 
   /** Whether a volume, by its unique name, is certainly none of them. */
@@ -201,13 +209,28 @@ export class UnknownVolumes {
       const known = await this.#byObject(volume.name, signal);
       if (known === undefined) return false;
       await takeUpBlock(this.#deps, volume.name, known);
+      this.#keepPublished(known, ({ name }) => name === volume.name);
       return true;
     }
     const { uid, name } = volume;
     const known = (await this.identify(uid, name)) ?? (await this.#byObject(name, signal));
     if (known === undefined) return false;
     takeUpPublished(this.#deps, uid, name, known);
+    this.#keepPublished(known, (each) => each.uid === uid && each.name === name);
     return true;
+  }
+
+  /** What was known late counts as published and in use until it is unpublished, whatever its pod has released. */
+  #keepPublished(
+    { driver, handle }: VolumeIdentity,
+    isIt: (volume: { readonly uid: string; readonly name: string }) => boolean,
+  ): void {
+    const { publications, devices, names } = this.#deps;
+    for (const { uid, name } of publications.all().filter(isIt)) {
+      const holder = holderOf(uid, name);
+      this.#late.add(holder);
+      if (handle !== names.inlineHandle(uid, name)) devices.listHolder(driver, handle, holder);
+    }
   }
 
   /** Where the file system is damaged it may be impossible, which must not keep the node from starting. */
