@@ -41,7 +41,6 @@ import { Expansions } from "./expansions.ts";
 import { CsiNames } from "./names.ts";
 import { Publications } from "./publications.ts";
 import { withSeenMounts } from "./seen-mounts.ts";
-import { holderOf } from "./take-up.ts";
 import { UnknownVolumes } from "./unknown-volumes.ts";
 import { takeUpVolumes } from "./volumes-at-start.ts";
 import type { ToldPlace } from "./volume-parts.ts";
@@ -268,9 +267,7 @@ export class CsiRoom {
 
   /** The pod has released its resources. */
   released(uid: PodUid): void {
-    const left = this.#unknown.leftOf(uid);
-    this.#devices.releasePod(uid, new Set([...left].map((name) => holderOf(uid, name))));
-    this.#publications.removePod(uid, left);
+    this.#unknown.releasePod(uid);
     this.#expansions.removePod(uid);
   }
 

@@ -332,7 +332,7 @@ test("what was known only after its pod's teardown stays staged until it is unpu
     for (let look = 0; look < 2; look++) await scene.unknown.lookAgain(signal);
     await scene.unknown.keepSources();
     scene.devices.tidy();
-    scene.release("u1");
+    scene.unknown.releasePod("u1");
     await scene.devices.ended();
     assert.deepEqual([scene.effects, [...scene.inUse]], [[], ["kubernetes.io/csi/d^h"]]);
     await scene.tearDown("u1");

@@ -62,10 +62,13 @@ export class UnknownVolumes {
     return this.#unknown.some(({ kind }) => kind !== "staged");
   }
 
-  /** Names of a pod's volumes that its teardown may have left published. */
-  leftOf(uid: string): ReadonlySet<string> {
-    const own = this.#deps.publications.all().filter((each) => each.uid === uid);
-    return new Set(own.flatMap(({ name }) => (this.#late.has(holderOf(uid, name)) ? [name] : [])));
+  /** The pod has released its resources. What was known only after its teardown may be published still, and stays. */
+  releasePod(uid: string): void {
+    const { devices, publications } = this.#deps;
+    const own = publications.all().filter((each) => each.uid === uid);
+    const left = own.filter(({ name }) => this.#late.has(holderOf(uid, name))).map(({ name }) => name);
+    devices.releasePod(uid, new Set(left.map((name) => holderOf(uid, name))));
+    publications.removePod(uid, new Set(left));
   }
 
   /** Whether a volume, by its unique name, is certainly none of them. */

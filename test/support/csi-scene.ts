@@ -7,7 +7,6 @@ import { DriverStore } from "../../src/csi/driver-store.ts";
 import { Expansions } from "../../src/csi/expansions.ts";
 import { CsiNames } from "../../src/csi/names.ts";
 import { Publications } from "../../src/csi/publications.ts";
-import { holderOf } from "../../src/csi/take-up.ts";
 import { UnknownVolumes } from "../../src/csi/unknown-volumes.ts";
 import { takeUpVolumes } from "../../src/csi/volumes-at-start.ts";
 import type { ToldPlace } from "../../src/csi/volume-parts.ts";
@@ -139,13 +138,6 @@ export class CsiScene {
     return prepared;
   }
 
-  /** As the room does once the pod has released its resources. */
-  release(uid: string): void {
-    const left = this.unknown.leftOf(uid);
-    this.devices.releasePod(uid, new Set([...left].map((name) => holderOf(uid, name))));
-    this.publications.removePod(uid, left);
-  }
-
   /** As the kubelet does once the pod has ended. */
   async tearDown(uid: string): Promise<void> {
     const { clock, files, mounts } = this;
@@ -153,7 +145,7 @@ export class CsiScene {
     const onDisk = new VolumesOnDisk({ files, mounts, plugins: [this.plugin], waits, clock });
     const paths = new VolumePaths(root, uid as never);
     await onDisk.tearDown({ namespace: "ns", name: uid, uid: uid as never }, paths, await onDisk.find(paths), signal);
-    this.release(uid);
+    this.unknown.releasePod(uid);
     await this.devices.ended();
   }
 
