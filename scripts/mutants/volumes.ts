@@ -123,7 +123,7 @@ export const volumeMutants: readonly Mutant[] = [
     name: "volumes-of-waiting-pods-removed",
     lives,
     file: "src/pods/housekeeping.ts",
-    from: "const known = waits || workers",
+    from: "const known = this.#waits(uid) || workers",
     to: "const known = workers",
   },
   {

@@ -75,7 +75,7 @@ export class Pleg {
   readonly #deps: PlegDependencies;
   readonly #config: PlegConfig;
   readonly #records: PodRecords = new Map();
-  #listed: ReadonlyMap<PodUid, { readonly name: string; readonly namespace: string }> = new Map();
+  #listed: ReadonlyMap<PodUid, ListedPod> = new Map();
   readonly #inspections = new Map<PodUid, Inspection>();
   /** IDs named by runtime events since the pod's last inspection. */
   readonly #named = new Map<PodUid, NamedIds>();
@@ -214,6 +214,12 @@ export class Pleg {
   /** True when the runtime had the pod at the last relist or inspection. */
   isListed(uid: PodUid): boolean {
     return this.#listed.has(uid) || this.#records.has(uid);
+  }
+
+  /** True when something of the pod ran at the last relist. */
+  ran(uid: PodUid): boolean {
+    const states = recordOfListing(this.#listed.get(uid))?.containers.values() ?? [];
+    return [...states].some(({ state }) => state === "running");
   }
 
   /** UIDs of all pods that the runtime had at the last relist or inspection. */

@@ -157,6 +157,17 @@ describe("housekeeping", () => {
     assert.deepEqual(await fixture.look(), ["remove waits"]);
   });
 
+  test("a pod that waits for admission is no orphan, whatever the runtime has of it", async () => {
+    const fixture = new Fixture();
+    fixture.startUp.reach("listed");
+    fixture.passed.add(undefined);
+    fixture.see(running("a"));
+    fixture.waiting.push(podWith({}, { uid: "a" }));
+    assert.deepEqual(await fixture.look(), ["nobody is unclaimed"]);
+    fixture.waiting.length = 0;
+    assert.deepEqual(await fixture.look(), ["end a"], "it is desired no longer");
+  });
+
   test("slow removals of leftovers delay neither others nor the next check, and are started once", async () => {
     const fixture = new Fixture();
     fixture.startUp.reach("listed");

@@ -92,12 +92,17 @@ export class Housekeeping {
     await this.#sweep(signal);
   }
 
+  /** Desired, and not admitted yet. */
+  #waits(uid: PodUid): boolean {
+    return this.#deps.syncLoop.waiting.some(({ metadata }) => metadata.uid === uid);
+  }
+
   /** Stops orphaned pods of the runtime, if every source that may have them has delivered. */
   async #endOrphans(isAllWanted: boolean): Promise<void> {
     const { cache, checkpoint, endings, owns, workers } = this.#deps;
     for (const uid of cache.uids()) {
       // A removed pod stays in the cache until its next inspection.
-      if (workers.has(uid) || workers.isUnseenSinceRemoval(uid)) continue;
+      if (workers.has(uid) || workers.isUnseenSinceRemoval(uid) || this.#waits(uid)) continue;
       const { status, error } = cache.get(uid);
       if (!isAllWanted && !this.#isDisowned(status)) continue;
       if (status.sandboxes.length > 0 || status.containers.length > 0) {
@@ -140,12 +145,11 @@ export class Housekeeping {
 
   /** What takes long for one pod, or fails, does not affect others. */
   async #sweep(signal: AbortSignal): Promise<void> {
-    const { workers, cache, pleg, endings, leftovers, observer, syncLoop } = this.#deps;
+    const { workers, cache, pleg, endings, leftovers, observer } = this.#deps;
     let [found, failed] = [0, 0];
     for (const uid of await leftovers.podUids()) {
       // A listed pod that could not be inspected yet may be running, on the volumes that are here; one that waits may begin.
-      const waits = syncLoop.waiting.some(({ metadata }) => metadata.uid === uid);
-      const known = waits || workers.has(uid) || cache.has(uid) || pleg.isListed(uid);
+      const known = this.#waits(uid) || workers.has(uid) || cache.has(uid) || pleg.isListed(uid);
       if (known) continue;
       endings.take(uid);
       found++;

@@ -26,6 +26,8 @@ async function settled(): Promise<void> {
 class Fixture {
   readonly startUp = new StartUp();
   readonly running = new Set<string>();
+  /** The runtime has their remains. */
+  readonly ended = new Set<string>();
   readonly identity = { settled: true };
   readonly seen: { readonly uid: string; readonly isLast: boolean }[] = [];
   readonly files = new MemoryFiles(new ManualClock());
@@ -35,7 +37,7 @@ class Fixture {
     this.gate = new StartUpGate({
       clock: { now: () => 0 },
       startUp: this.startUp,
-      pleg: { isListed: (uid) => this.running.has(uid) },
+      pleg: { isListed: (uid) => this.running.has(uid) || this.ended.has(uid), ran: (uid) => this.running.has(uid) },
       identity: this.identity,
       sourcesReady,
       unclaimed: { load },
@@ -94,6 +96,18 @@ describe("the gate of a start", () => {
     read.resolve();
     await settled();
     assert.deepEqual(fixture.uids, ["a", "b"]);
+  });
+
+  test("pods of which the runtime has only remains wait for earlier records, too, and come before new ones", async () => {
+    const read = Promise.withResolvers<void>();
+    const fixture = new Fixture(() => read.promise);
+    fixture.ended.add("ended");
+    for (const uid of ["new", "ended", "runs"]) fixture.gate.handle(change(uid));
+    await fixture.list("runs");
+    assert.deepEqual(fixture.uids, ["runs"]);
+    read.resolve();
+    await settled();
+    assert.deepEqual(fixture.uids, ["runs", "ended", "new"]);
   });
 
   test("changes of a waiting pod keep their order, those of others pass", async () => {

@@ -12,7 +12,7 @@ import type { UnclaimedPods } from "./unclaimed-pods.ts";
 export interface StartUpGateDependencies {
   readonly clock: Pick<Clock, "now">;
   readonly startUp: Pick<StartUp, "has" | "when">;
-  readonly pleg: Pick<Pleg, "isListed">;
+  readonly pleg: Pick<Pleg, "isListed" | "ran">;
   /** Where changes come from. */
   readonly identity: Pick<StaticIdentity, "settled">;
   /** True once every source, or the named one, has delivered. */
@@ -25,8 +25,9 @@ export interface StartUpGateDependencies {
 
 /**
  * Holds back new pods until the first relist, and then, until all running pods are known, while a source is still
- * delivering; after that, pods that the runtime has pass first. So a running pod keeps its resources over a restart of
- * podwright, whatever else is desired and in whichever order.
+ * delivering; after that, pods that run pass first, and then those of which the runtime has the remains: after a restart of
+ * the machine, pods that ran before. So a running pod keeps its resources over a restart of podwright, whatever else is
+ * desired and in whichever order.
  */
 export class StartUpGate {
   readonly #deps: StartUpGateDependencies;
@@ -89,9 +90,12 @@ export class StartUpGate {
 
   #release(isPrepared = false): void {
     if (!this.#deps.identity.settled) return;
-    this.#pass((uid) => this.#deps.pleg.isListed(uid));
-    if (isPrepared) this.#pass(() => true);
-    else if (this.#held.length > 0) void this.#deps.unclaimed.load().then(() => this.#release(true));
+    const { pleg } = this.#deps;
+    this.#pass((uid) => pleg.ran(uid));
+    if (isPrepared) {
+      this.#pass((uid) => pleg.isListed(uid));
+      this.#pass(() => true);
+    } else if (this.#held.length > 0) void this.#deps.unclaimed.load().then(() => this.#release(true));
   }
 
   #pass(isNext: (uid: PodUid) => boolean): void {

@@ -13,6 +13,7 @@ import { type AdmissionChain, decideAdmission } from "./admission.ts";
 import { AdmissionQueue } from "./admission-queue.ts";
 import type { ClusterHooks } from "./cluster-hooks.ts";
 import { type Ending, resumed, unwanted } from "./ending.ts";
+import { hostPortConflict } from "./host-ports.ts";
 import type { PodChange } from "./pod-change.ts";
 import type { PodEndings } from "./pod-endings.ts";
 import type { PodKiller } from "./pod-killer.ts";
@@ -23,7 +24,7 @@ import type { UnclaimedPods } from "./unclaimed-pods.ts";
 export interface SyncLoopDependencies {
   readonly effects: Pick<Effects, "journal">;
   readonly node: Pick<NodeContext, "resources">;
-  readonly pleg: Pick<Pleg, "events" | "isListed">;
+  readonly pleg: Pick<Pleg, "events" | "isListed" | "ran">;
   readonly workers: PodWorkers;
   readonly killer: PodKiller;
   readonly allocations: Pick<AllocationManager, "allocatedPod" | "retry">;
@@ -155,9 +156,11 @@ export class SyncLoop {
    * its UID: that one keeps its place, but may be rejected.
    */
   #mayRunOn(pod: Pod): boolean {
-    const { pleg, workers } = this.#deps;
+    const { pleg, unclaimed, workers } = this.#deps;
     const { uid } = pod.metadata;
     if (!pleg.isListed(uid)) return false;
+    // Its remains do not say whether it was rejected.
+    if (!pleg.ran(uid) && hostPortConflict(pod, unclaimed.holding()) !== undefined) return false;
     const isEnding = (workers.get(uid)?.state.kind ?? "syncing") !== "syncing";
     return !this.#queue.lost(pod, isEnding ? undefined : "NodePorts");
   }

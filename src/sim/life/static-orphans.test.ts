@@ -158,3 +158,35 @@ test("an API server's pod with the name of a static pod starts when that is remo
   assert.deepEqual([world.runs("uid-static"), world.runs("uid-taken")], [false, true]);
   assert.deepEqual(phaseAndReason(world), ["Running", undefined]);
 });
+
+test("a static pod of which only a dead sandbox is left takes no host port from a pod that runs", async () => {
+  const world = new ClusterScene();
+  const { cluster, node, runtime } = world;
+  const withPort = ({ metadata, spec }: Pod): Pod => {
+    const ports = [{ containerPort: 80, hostPort: 80, protocol: "TCP" as const }];
+    return { metadata, spec: { ...spec, containers: spec.containers.map((container) => ({ ...container, ports })) } };
+  };
+  const isStatic = withPort(version("static", "uid-static"));
+  cluster.want(isStatic);
+  node.start();
+  await world.pass(minuteMs);
+  const [sandbox] = runtime.sandboxes.values();
+  assert.ok(sandbox);
+  cluster.delete("uid-static");
+  node.staticsChanged();
+  await world.pass(minuteMs);
+  cluster.want(withPort(clusterPod("holder")));
+  await world.pass(minuteMs);
+  assert.ok(world.runs("uid-holder"));
+
+  node.kill();
+  runtime.stopSandbox(runtime.runSandbox(sandbox.config));
+  cluster.want(isStatic);
+  cluster.server.goDown("refuses");
+  node.start();
+  await world.pass(minuteMs);
+  cluster.server.comeUp(false);
+  await world.pass(minuteMs);
+  assert.deepEqual([world.runs("uid-static"), world.runs("uid-holder")], [false, true]);
+  assert.deepEqual(world.told("uid-holder"), ["Running", "True", 0]);
+});
