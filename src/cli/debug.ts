@@ -5,6 +5,8 @@ import type { MachineContext } from "./machine-context.ts";
 import { Interrupts } from "./interrupts.ts";
 import { gonePods, listPods } from "./listing.ts";
 import { LogOutput } from "./logs.ts";
+import { podLabel } from "../server/pod-selector.ts";
+import { ownCommand } from "./own-command.ts";
 
 export interface DebugOptions {
   readonly image?: string;
@@ -53,37 +55,39 @@ export async function debugCommand(
     throw new PodwrightError(ExitCode.failed, `container ${added.container} ended with code ${exitCode} (${reason})`);
   } catch (error) {
     if (!signal.aborted) throw error;
+    const logs = ownCommand(context.layout.stateDirectory, "logs", podLabel(added.pod), added.container);
     throw new PodwrightError(ExitCode.failed, `stopped waiting; container ${added.container} keeps running`, {
-      remedy: `'podwright logs ${added.pod.name} ${added.container}' shows its output; it stops with its pod`,
+      remedy: `'${logs}' shows its output; it stops with its pod`,
     });
   }
 }
 
 /** Waits until the container has started. @throws PodwrightError when it cannot be started */
 async function startOf(context: MachineContext, added: DebugContainer, signal: AbortSignal): Promise<ContainerView> {
-  const { clock } = context;
+  const { clock, layout } = context;
+  const whyCommand = ownCommand(layout.stateDirectory, "why", podLabel(added.pod));
   const deadline = clock.monotonic() + takenUpWithinMs;
   for (;;) {
     const view = await viewOf(context, added);
     if (view === undefined) {
-      if (clock.monotonic() >= deadline) throw notTakenUp(added);
+      if (clock.monotonic() >= deadline) throw notTakenUp(added, whyCommand);
     } else if (view.state !== "waiting") {
       return view;
     } else if (!onItsWay.has(view.reason)) {
       throw new PodwrightError(
         ExitCode.failed,
         `container ${view.name} does not start: ${view.reason}: ${view.message}`,
-        { remedy: `'podwright why ${added.pod.name}' shows more; the start is retried while the pod runs` },
+        { remedy: `'${whyCommand}' shows more; the start is retried while the pod runs` },
       );
     }
     await clock.sleep("the start of a debug container", pollMs, signal);
   }
 }
 
-function notTakenUp({ pod, container }: DebugContainer): PodwrightError {
+function notTakenUp({ pod, container }: DebugContainer, whyCommand: string): PodwrightError {
   const problem = `pod ${pod.name} did not start container ${container} within ${takenUpWithinMs / 1000} s`;
   return new PodwrightError(ExitCode.failed, problem, {
-    remedy: `'podwright why ${pod.name}' shows what the pod waits for`,
+    remedy: `'${whyCommand}' shows what the pod waits for`,
   });
 }
 

@@ -144,11 +144,11 @@ async function stopPods(
 
 /** All pods; waits until a new engine has listed those of earlier runs. */
 async function allPods(
-  { clock }: MachineContext,
+  { clock, layout }: MachineContext,
   session: EngineSession,
   signal: AbortSignal,
 ): Promise<readonly PodView[]> {
-  const limit = new KnowledgeLimit(clock);
+  const limit = new KnowledgeLimit(clock, layout.stateDirectory);
   for (;;) {
     const { views, knowsAllPods, unlisted } = await session.call(listPods);
     if (knowsAllPods || unlisted?.length === 0) return views;

@@ -1,7 +1,6 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { Pod } from "../api/pod.ts";
 import { answeredError } from "../linux/http/api-errors.ts";
-import { shellWord } from "../base/shell-word.ts";
 import { decodeLine } from "../journal/codec.ts";
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
 import { formatDuration } from "../journal/text.ts";
@@ -20,6 +19,7 @@ import type {
   Plan,
   PodView,
 } from "../server/local-api.ts";
+import { ownCommand } from "./own-command.ts";
 
 /**
  * HTTP over the engine's Unix socket. Rejects with an error whose `code` is an errno name when there is no engine, it
@@ -209,7 +209,7 @@ export class EngineClient {
     }
     if (code === "ETIMEDOUT") {
       const message = `the engine for ${this.#stateDirectory} hangs: no response for ${formatDuration(this.#silenceMs)}`;
-      return new PodwrightError(ExitCode.failed, message, { cause: error, remedy: hangRemedy });
+      return new PodwrightError(ExitCode.failed, message, { cause: error, remedy: hangRemedy(this.#stateDirectory) });
     }
     return code !== undefined && lostCodes.has(code) ? this.#gone(error) : error;
   }
@@ -231,13 +231,15 @@ function errorCode(error: unknown): string | undefined {
 const lostCodes: ReadonlySet<string> = new Set(["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"]);
 
 /** The remedy for an engine that hangs. */
-export const hangRemedy =
-  "see its log; its pods keep running when it is killed, and the next 'podwright run' takes them over";
+export function hangRemedy(stateDirectory: string): string {
+  const run = ownCommand(stateDirectory, "run");
+  return `see its log; its pods keep running when it is killed, and the next '${run}' takes them over`;
+}
 
 /** The remedy for a missing engine. */
 export function startRemedy(stateDirectory: string): string {
-  const flag = stateDirectory === "/var/lib/podwright" ? "" : ` --state-dir ${shellWord(stateDirectory)}`;
-  return `'podwright run${flag}' starts one with its stored pods; 'podwright run${flag} FILE' adds pods`;
+  const run = ownCommand(stateDirectory, "run");
+  return `'${run}' starts one with its stored pods; '${run} FILE' adds pods`;
 }
 
 function podPath(selector: string): string {

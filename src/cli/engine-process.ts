@@ -30,7 +30,9 @@ export function engineLogPath(context: Pick<MachineContext, "layout">): string {
 }
 
 /** The engine's health; undefined when none runs. */
-export async function findEngine(context: Pick<MachineContext, "engine" | "clock">): Promise<Health | undefined> {
+export async function findEngine(
+  context: Pick<MachineContext, "clock" | "engine" | "layout">,
+): Promise<Health | undefined> {
   try {
     return await withDeadline(context.clock, "the engine's response", HEALTH_TIMEOUT_MS, undefined, (signal) => {
       return context.engine.health(signal);
@@ -39,7 +41,7 @@ export async function findEngine(context: Pick<MachineContext, "engine" | "clock
     if (error instanceof EngineGone) return undefined;
     if (!(error instanceof DeadlineError)) throw error;
     throw new PodwrightError(ExitCode.failed, `the engine hangs: ${error.message}`, {
-      remedy: hangRemedy,
+      remedy: hangRemedy(context.layout.stateDirectory),
     });
   }
 }

@@ -21,7 +21,7 @@ test("an engine with an unreadable manifest names the unlisted pods that may run
 
 test("a command waits a minute for an engine's incomplete knowledge", async () => {
   const clock = new ManualClock();
-  const limit = new KnowledgeLimit(clock);
+  const limit = new KnowledgeLimit(clock, "/var/lib/podwright");
   limit.check(false);
   await clock.advance(59_000);
   limit.check(true);

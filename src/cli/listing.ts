@@ -3,6 +3,7 @@ import type { PodRef } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Health, PodView } from "../server/local-api.ts";
 import type { EngineClient } from "./engine-client.ts";
+import { ownCommand } from "./own-command.ts";
 
 /** The pods that an engine lists, and unlisted ones that may be running. */
 export interface Listing {
@@ -50,10 +51,12 @@ const knowsWithinMs = 60_000;
  */
 export class KnowledgeLimit {
   readonly #clock: Pick<Clock, "monotonic">;
+  readonly #stateDirectory: string;
   #unknownSince: number | undefined;
 
-  constructor(clock: Pick<Clock, "monotonic">) {
+  constructor(clock: Pick<Clock, "monotonic">, stateDirectory: string) {
     this.#clock = clock;
+    this.#stateDirectory = stateDirectory;
   }
 
   /**
@@ -65,8 +68,9 @@ export class KnowledgeLimit {
     if (knowsAll) this.#unknownSince = undefined;
     else this.#unknownSince ??= now;
     if (this.#unknownSince === undefined || now - this.#unknownSince < knowsWithinMs) return;
+    const doctor = ownCommand(this.#stateDirectory, "doctor");
     throw new PodwrightError(ExitCode.failed, "the engine has not found all running pods yet", {
-      remedy: "'podwright doctor' lists unreadable manifests; correct or remove them, and try again",
+      remedy: `'${doctor}' lists unreadable manifests; correct or remove them, and try again`,
     });
   }
 }

@@ -10,6 +10,7 @@ import { didYouMean } from "../base/did-you-mean.ts";
 import type { CommandContext } from "./context.ts";
 import { EngineGone } from "./engine-client.ts";
 import { sayNoEngine } from "./journal-source.ts";
+import { ownCommand } from "./own-command.ts";
 
 /** The default podLogsDir of kubelets. */
 const KUBELET_LOGS = "/var/log/pods";
@@ -176,7 +177,7 @@ async function earlierLog(
 
 function noSuchLog({ layout }: TargetContext, selector: string): PodwrightError {
   return new PodwrightError(ExitCode.badInput, `no logs found for pod ${JSON.stringify(selector)}`, {
-    remedy: `'podwright ps' lists the pods; logs are in ${layout.podLogs}, a kubelet's in ${KUBELET_LOGS}`,
+    remedy: `'${ownCommand(layout.stateDirectory, "ps")}' lists the pods; logs are in ${layout.podLogs}, a kubelet's in ${KUBELET_LOGS}`,
   });
 }
 

@@ -57,13 +57,13 @@ test("the wide table adds ports, source, uid and images", () => {
 });
 
 test("the address of a host port can be opened in a browser", () => {
-  const [first, second, third] = addressLines(podView({}), plain);
+  const [first, second, third] = addressLines(podView({}), plain, "/var/lib/podwright");
   assert.equal(first, "address   http://127.0.0.1:8080   host port 8080 → container port 80");
   assert.equal(second, "pod IP    10.88.0.2");
   assert.equal(third, "logs      podwright logs -f web   in /var/log/pods/default_web_uid-web");
   const hostPorts = [{ hostIP: "fd00::1", hostPort: 53, containerPort: 53, protocol: "UDP" }];
   assert.match(
-    addressLines(podView({ hostPorts, namespace: "tools" }), plain).join("\n"),
+    addressLines(podView({ hostPorts, namespace: "tools" }), plain, "/var/lib/podwright").join("\n"),
     /\[fd00::1\]:53\/udp[^]*logs -f tools\/web/,
   );
 });

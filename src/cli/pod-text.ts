@@ -5,6 +5,7 @@ import { podLabel } from "../server/pod-selector.ts";
 import { lastingContainers, neverStarts, podMood, podStatusWord } from "../server/pod-words.ts";
 import { formatAge, formatTable } from "./format.ts";
 import { printable } from "../journal/text.ts";
+import { ownCommand } from "./own-command.ts";
 import type { Painter } from "./terminal.ts";
 
 /** The table of `podwright ps`. */
@@ -57,7 +58,7 @@ function colourOf(pod: PodView, paint: Painter): (text: string) => string {
 }
 
 /** The pod's addresses and logs, which `podwright run` prints once it is ready. */
-export function addressLines(pod: PodView, paint: Painter): string[] {
+export function addressLines(pod: PodView, paint: Painter, stateDirectory: string): string[] {
   const lines: string[] = [];
   const ip = pod.ips[0];
   for (const port of pod.hostPorts) {
@@ -70,7 +71,7 @@ export function addressLines(pod: PodView, paint: Painter): string[] {
     lines.push(`address   ${paint.accent(url)}   host port ${port.hostPort} → container port ${port.containerPort}`);
   }
   if (ip !== undefined) lines.push(`pod IP    ${ip}${pod.hostNetwork ? " (the host's network)" : ""}`);
-  lines.push(`logs      podwright logs -f ${podLabel(pod)}   in ${pod.logDirectory}`);
+  lines.push(`logs      ${ownCommand(stateDirectory, "logs", "-f", podLabel(pod))}   in ${pod.logDirectory}`);
   return lines;
 }
 

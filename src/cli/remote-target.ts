@@ -5,16 +5,19 @@ import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { defaultContainer, defaultContainerAnnotation } from "../server/default-container.ts";
 import { didYouMean } from "../base/did-you-mean.ts";
 import type { CommandContext } from "./context.ts";
+import { podLabel } from "../server/pod-selector.ts";
+import { ownCommand } from "./own-command.ts";
 
-type TargetContext = Pick<CommandContext, "engine" | "terminal">;
+type TargetContext = Pick<CommandContext, "engine" | "layout" | "terminal">;
 
 /** The selected pod of the running engine, as an API object. @throws PodwrightError (bad input) */
-export async function remotePod({ engine }: TargetContext, selector: string): Promise<Pod> {
-  const { uid, name, state } = await engine.pod(selector);
+export async function remotePod({ engine, layout }: TargetContext, selector: string): Promise<Pod> {
+  const view = await engine.pod(selector);
+  const { uid, name, state } = view;
   const pod = (await engine.podList()).find((candidate) => candidate.metadata.uid === uid);
   if (pod !== undefined && state !== "terminated") return pod;
   throw new PodwrightError(ExitCode.failed, `pod ${name} is no longer running`, {
-    remedy: `'podwright why ${name}' shows the reason`,
+    remedy: `'${ownCommand(layout.stateDirectory, "why", podLabel(view))}' shows the reason`,
   });
 }
 

@@ -20,7 +20,7 @@ export type FollowDecision<T> = (views: readonly PodView[], seen: ReadonlyMap<st
  * views. Rejects with the signal's reason when it aborts, and when the engine keeps failing.
  */
 export async function followPods<T>(
-  context: Pick<CommandContext, "clock" | "terminal">,
+  context: Pick<CommandContext, "clock" | "layout" | "terminal">,
   session: EngineSession,
   follow: {
     readonly pods: readonly PodRef[];
@@ -32,7 +32,7 @@ export async function followPods<T>(
     readonly signal: AbortSignal;
   },
 ): Promise<T> {
-  const { clock, terminal } = context;
+  const { clock, layout, terminal } = context;
   const { progress, signal } = follow;
   const ended = new AbortController();
   const both = AbortSignal.any([signal, ended.signal]);
@@ -55,7 +55,7 @@ export async function followPods<T>(
   };
   const watchViews = async (): Promise<T> => {
     const seen = new Map<string, PodView>();
-    const limit = new KnowledgeLimit(clock);
+    const limit = new KnowledgeLimit(clock, layout.stateDirectory);
     for (;;) {
       signal.throwIfAborted();
       const listing = await session.call(listPods);

@@ -26,7 +26,7 @@ const outcome = (change: Partial<JournalEntry> = {}): JournalEntry => ({
 });
 
 test("an action stays live until its outcome, which is printed with its duration", () => {
-  const progress = new RunProgress([pod], 0, paint);
+  const progress = new RunProgress([pod], 0, paint, "/var/lib/podwright");
   assert.deepEqual(progress.entry(start()), []);
   assert.deepEqual(progress.live(1050), ["… start container app   50 ms"]);
   assert.deepEqual(progress.entry(outcome()), ["✓ start container app   120 ms"]);
@@ -34,7 +34,7 @@ test("an action stays live until its outcome, which is printed with its duration
 });
 
 test("failures and unknown outcomes are printed with their messages", () => {
-  const progress = new RunProgress([pod], 0, paint);
+  const progress = new RunProgress([pod], 0, paint, "/var/lib/podwright");
   progress.entry(start());
   assert.deepEqual(progress.entry(outcome({ result: "failed", message: "no such\u001b file" })), [
     String.raw`✗ start container app: no such\u001b file   120 ms`,
@@ -45,7 +45,7 @@ test("failures and unknown outcomes are printed with their messages", () => {
 });
 
 test("a wait for a claim is shown with its reason, and other observations are not", () => {
-  const progress = new RunProgress([pod], 0, paint);
+  const progress = new RunProgress([pod], 0, paint, "/var/lib/podwright");
   const message = 'persistentvolumeclaims "data" not found';
   const observed = start({ kind: "observation", what: "VolumeUnprocessed", message });
   assert.deepEqual(progress.entry(observed), [`! ${message}`]);
@@ -53,20 +53,20 @@ test("a wait for a claim is shown with its reason, and other observations are no
 });
 
 test("entries of other pods are not shown, and with several pods each line has a name", () => {
-  assert.deepEqual(new RunProgress([other], 0, paint).entry(outcome()), []);
-  const progress = new RunProgress([pod, other], 0, paint);
+  assert.deepEqual(new RunProgress([other], 0, paint, "/var/lib/podwright").entry(outcome()), []);
+  const progress = new RunProgress([pod, other], 0, paint, "/var/lib/podwright");
   progress.entry(start());
   assert.deepEqual(progress.entry(outcome()), ["✓ web: start container app   120 ms"]);
 });
 
 test("clean-up actions are only shown when they fail", () => {
-  const progress = new RunProgress([pod], 0, paint);
+  const progress = new RunProgress([pod], 0, paint, "/var/lib/podwright");
   assert.deepEqual(progress.entry(outcome({ what: "RemoveContainer" })), []);
   assert.equal(progress.entry(outcome({ what: "RemoveContainer", result: "failed" })).length, 1);
 });
 
 test("the cause is shown once the pod has been ready", () => {
-  const progress = new RunProgress([pod], 0, paint);
+  const progress = new RunProgress([pod], 0, paint, "/var/lib/podwright");
   progress.views([podView({})], 500);
   progress.entry(start({ cause: { code: "ContainerExited", message: "container app exited with code 3" } }));
   assert.deepEqual(progress.entry(outcome()), [
@@ -75,7 +75,7 @@ test("the cause is shown once the pod has been ready", () => {
 });
 
 test("a wait is printed once, counts down in the live region, and ends when the action begins", () => {
-  const progress = new RunProgress([pod], 0, paint);
+  const progress = new RunProgress([pod], 0, paint, "/var/lib/podwright");
   const wait = start({ kind: "decision", what: "BackOff", message: "back-off of container app", until: 11_000 });
   assert.deepEqual(progress.entry(wait), ["! back-off of container app   waits 10.0 s"]);
   assert.deepEqual(progress.entry({ ...wait, seq: 5 }), []);
@@ -86,22 +86,23 @@ test("a wait is printed once, counts down in the live region, and ends when the 
 
 test("decisions without a wait, or with a countdown elsewhere, are not shown", () => {
   const stopping = start({ kind: "decision", what: "PodTerminating", until: 11_000 });
-  assert.deepEqual(new RunProgress([pod], 0, paint).entry(stopping), []);
-  assert.deepEqual(new RunProgress([pod], 0, paint).entry(start({ kind: "decision" })), []);
+  assert.deepEqual(new RunProgress([pod], 0, paint, "/var/lib/podwright").entry(stopping), []);
+  assert.deepEqual(new RunProgress([pod], 0, paint, "/var/lib/podwright").entry(start({ kind: "decision" })), []);
 });
 
 test("the addresses of a pod are printed once, when it becomes ready", () => {
-  const progress = new RunProgress([pod], 1000, paint);
+  const progress = new RunProgress([pod], 1000, paint, "/srv/pods");
   assert.deepEqual(progress.views([], 1500), []);
   assert.deepEqual(progress.views([podView({ ready: false, phase: "Pending" })], 1500), []);
   const lines = progress.views([podView({})], 2500);
   assert.equal(lines[0], "● web is ready   after 1.5 s");
   assert.match(lines.join("\n"), /http:\/\/127\.0\.0\.1:8080/);
+  assert.match(lines.join("\n"), /podwright logs --state-dir \/srv\/pods -f web/);
   assert.deepEqual(progress.views([podView({})], 3000), []);
 });
 
 test("a pod that is no longer ready is printed with the container, and an ended one with its result", () => {
-  const progress = new RunProgress([pod], 0, paint);
+  const progress = new RunProgress([pod], 0, paint, "/var/lib/podwright");
   progress.views([podView({})], 0);
   const waiting = containerView({ state: "waiting", ready: false, reason: "CrashLoopBackOff", restartCount: 1 });
   assert.deepEqual(progress.views([podView({ ready: false, containers: [waiting] })], 0), [
@@ -118,7 +119,7 @@ test("a pod that is no longer ready is printed with the container, and an ended 
 });
 
 test("a stopping pod is not reported as unready, and restarts before this run are not reported", () => {
-  const progress = new RunProgress([pod], 0, paint);
+  const progress = new RunProgress([pod], 0, paint, "/var/lib/podwright");
   progress.views([podView({ containers: [containerView({ restartCount: 22 })] })], 0);
   assert.deepEqual(
     progress.views(
@@ -133,7 +134,7 @@ test("a stopping pod is not reported as unready, and restarts before this run ar
 });
 
 test("actions of a stopped engine leave the live region without an outcome", () => {
-  const progress = new RunProgress([pod], 0, paint);
+  const progress = new RunProgress([pod], 0, paint, "/var/lib/podwright");
   progress.entry(start());
   progress.engineRestarted();
   assert.deepEqual(progress.live(2000), []);

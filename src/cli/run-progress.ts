@@ -36,14 +36,19 @@ export class RunProgress {
   readonly #paint: Painter;
   readonly #pods: ReadonlyMap<string, PodRef>;
   readonly #startedAt: number;
+  readonly #stateDirectory: string;
   readonly #open = new Map<number, OpenAction>();
   readonly #shown = new Map<string, Shown>();
   /** The last shown decision of each container: repetitions are not shown. */
   readonly #decisions = new Map<string, string>();
   #waits: { readonly key: string; readonly text: string; readonly until: number }[] = [];
 
-  /** @param startedAt wall-clock milliseconds of the command's start */
-  constructor(pods: readonly PodRef[], startedAt: number, paint: Painter) {
+  /**
+   * @param startedAt wall-clock milliseconds of the command's start
+   * @param stateDirectory for commands that are printed
+   */
+  constructor(pods: readonly PodRef[], startedAt: number, paint: Painter, stateDirectory: string) {
+    this.#stateDirectory = stateDirectory;
     this.#pods = new Map(pods.map((pod) => [pod.uid, pod]));
     this.#startedAt = startedAt;
     this.#paint = paint;
@@ -153,7 +158,7 @@ export class RunProgress {
     switch (state) {
       case "ready": {
         const title = `${paint.good("●")} ${name} is ready   ${paint.faint(`after ${formatDuration(now - this.#startedAt)}`)}`;
-        return [title, ...addressLines(pod, paint).map((line) => `  ${line}`)];
+        return [title, ...addressLines(pod, paint, this.#stateDirectory).map((line) => `  ${line}`)];
       }
       case "unready":
         return [`${paint.caution("●")} ${name} is not ready`, ...notReadyLines(pod).map((line) => `  ${line}`)];

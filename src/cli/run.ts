@@ -17,6 +17,7 @@ import { holdsStorage } from "../sources/held-storage.ts";
 import { podLabel } from "../server/pod-selector.ts";
 import { hasEnded } from "../server/pod-words.ts";
 import { nextSteps } from "./next-steps.ts";
+import { ownCommand } from "./own-command.ts";
 import { notReadyLines } from "./pod-text.ts";
 import { type RunEnd, runEnd, type WaitFor, waitResult } from "./pod-wait.ts";
 import { followPods } from "./run-follow.ts";
@@ -57,7 +58,8 @@ export async function runCommand(
   inputs: readonly string[],
   options: RunOptions,
 ): Promise<ExitCode> {
-  const { terminal, clock } = context;
+  const { terminal, clock, layout } = context;
+  const { stateDirectory } = layout;
   using interrupts = new Interrupts(process, terminal.closed);
   const { request, errors, warnings, origins } = await loadInput(context, inputs, interrupts.first);
   for (const error of errors) printError(terminal, error);
@@ -86,7 +88,7 @@ export async function runCommand(
   const pods = inputs.length === 0 ? await storedPods(session) : await applyLocated();
   if (isStorageOnly) {
     if (options.json === true) terminal.print(JSON.stringify({ wait: "none", reached: true, pods: [] }, undefined, 2));
-    else terminal.print("claims and volumes are kept; 'podwright volumes' lists them");
+    else terminal.print(`claims and volumes are kept; '${ownCommand(stateDirectory, "volumes")}' lists them`);
     return errors.length > 0 ? ExitCode.badInput : ExitCode.done;
   }
   if (pods.length === 0) throw nothingStored(context, health);
@@ -106,14 +108,14 @@ async function storedPods(session: EngineSession): Promise<readonly PodRef[]> {
   return views.filter((view) => view.source === "run").map(({ namespace, name, uid }) => ({ namespace, name, uid }));
 }
 
-function nothingStored({ layout }: MachineContext, { checks }: Health): PodwrightError {
+function nothingStored({ layout: { stateDirectory } }: MachineContext, { checks }: Health): PodwrightError {
   const unreadable = checks.find(({ name }) => name === "manifests");
   if (unreadable !== undefined) {
-    const { detail, remedy = "see 'podwright doctor'" } = unreadable;
+    const { detail, remedy = `see '${ownCommand(stateDirectory, "doctor")}'` } = unreadable;
     return new PodwrightError(ExitCode.failed, `no stored manifest can be read: ${detail}`, { remedy });
   }
-  return new PodwrightError(ExitCode.badInput, `no pods are stored in ${layout.stateDirectory}`, {
-    remedy: "specify a manifest: 'podwright run FILE', e.g. examples/hello.yaml",
+  return new PodwrightError(ExitCode.badInput, `no pods are stored in ${stateDirectory}`, {
+    remedy: `specify a manifest: '${ownCommand(stateDirectory, "run")} FILE', e.g. examples/hello.yaml`,
   });
 }
 
@@ -140,7 +142,9 @@ async function detached(run: Run): Promise<ExitCode> {
   const { context, options, session, pods, interrupts } = run;
   const { terminal, clock } = context;
   const json = options.json === true;
-  const progress = json ? undefined : new RunProgress(pods, run.startedAt, terminal.paint);
+  const progress = json
+    ? undefined
+    : new RunProgress(pods, run.startedAt, terminal.paint, context.layout.stateDirectory);
   const deadline = clock.monotonic() + options.timeout;
   const result =
     options.wait === "none"
@@ -155,7 +159,7 @@ async function detached(run: Run): Promise<ExitCode> {
             return state.state !== "waiting" || clock.monotonic() >= deadline ? state : undefined;
           },
         }).catch((error: unknown) => {
-          throw interrupts.first.aborted ? leftRunning(pods) : error;
+          throw interrupts.first.aborted ? leftRunning(run) : error;
         });
   if (json) {
     const uids = new Set(pods.map((pod) => pod.uid));
@@ -174,14 +178,16 @@ async function detached(run: Run): Promise<ExitCode> {
 }
 
 /** Prints suggestions on terminals only. */
-function printNext({ context: { terminal }, pods }: Run): void {
-  if (terminal.interactive) terminal.print(`next:\n${nextSteps(pods).join("\n")}`);
+function printNext({ context: { terminal, layout }, pods }: Run): void {
+  if (terminal.interactive) terminal.print(`next:\n${nextSteps(pods, layout.stateDirectory).join("\n")}`);
 }
 
-function leftRunning(pods: readonly PodRef[]): PodwrightError {
-  return new PodwrightError(ExitCode.failed, "stopped waiting; the pods keep running", {
-    remedy: `'podwright stop ${pods.map(podLabel).join(" ")}' stops them`,
-  });
+function leftRunning(run: Run): PodwrightError {
+  return new PodwrightError(ExitCode.failed, "stopped waiting; the pods keep running", { remedy: stopHint(run) });
+}
+
+function stopHint({ context: { layout }, pods }: Run): string {
+  return `'${ownCommand(layout.stateDirectory, "stop", ...pods.map(podLabel))}' stops them`;
 }
 
 /** Prints the explanation of `podwright why` for each pod that did not reach the state. */
@@ -207,7 +213,7 @@ async function explainMissing(
 async function foreground(run: Run): Promise<ExitCode> {
   const { context, options, session, pods, interrupts } = run;
   const { terminal } = context;
-  const progress = new RunProgress(pods, run.startedAt, terminal.paint);
+  const progress = new RunProgress(pods, run.startedAt, terminal.paint, context.layout.stateDirectory);
   let hinted = false;
   let last: ReadonlyMap<string, PodView> = new Map();
   let end: RunEnd;
@@ -248,10 +254,10 @@ async function foreground(run: Run): Promise<ExitCode> {
 
 /** Ctrl-C stops the pods within their grace period; the second one stops them immediately, the third leaves. */
 async function interrupted(run: Run): Promise<ExitCode> {
-  const { context, options, pods } = run;
+  const { context, options } = run;
   const { terminal } = context;
   if (options.keep === true) {
-    terminal.print(`the pods keep running; 'podwright stop ${pods.map(podLabel).join(" ")}' stops them`);
+    terminal.print(`the pods keep running; ${stopHint(run)}`);
     return ExitCode.done;
   }
   await stopAll(run, undefined);
@@ -293,7 +299,7 @@ async function stopAll(run: Run, graceSeconds: number | undefined): Promise<void
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new PodwrightError(ExitCode.failed, "stopped waiting; the engine continues to stop the pods", {
-      remedy: "'podwright ps' shows the progress",
+      remedy: `'${ownCommand(context.layout.stateDirectory, "ps")}' shows the progress`,
     });
   } finally {
     interrupts.onInterrupt = undefined;

@@ -4,6 +4,7 @@ import { EngineSession } from "./engine-session.ts";
 import { Interrupts } from "./interrupts.ts";
 import type { PodView } from "../server/local-api.ts";
 import { printError, printWarning } from "./error-output.ts";
+import { ownCommand } from "./own-command.ts";
 import { servedLines, waitUntilGone } from "./stopping.ts";
 
 export interface StopOptions {
@@ -21,7 +22,8 @@ export async function stopCommand(
   selectors: readonly string[],
   options: StopOptions,
 ): Promise<ExitCode> {
-  const { terminal, engine } = context;
+  const { terminal, engine, layout } = context;
+  const own = (...command: readonly [string, ...string[]]): string => ownCommand(layout.stateDirectory, ...command);
   using interrupts = new Interrupts(process, terminal.closed);
   const views: PodView[] = [];
   let exitCode: ExitCode = ExitCode.done;
@@ -42,7 +44,7 @@ export async function stopCommand(
   } catch (error) {
     if (!interrupts.first.aborted) throw error;
     throw new PodwrightError(ExitCode.failed, "stopped waiting; the stop continues", {
-      remedy: "'podwright ps' shows the progress, 'podwright stop --grace 0' stops immediately",
+      remedy: `'${own("ps")}' shows the progress, '${own("stop", "--grace", "0", ...selectors)}' stops immediately`,
     });
   }
   if (options.json === true) terminal.print(JSON.stringify({ stopped }, undefined, 2));

@@ -3,6 +3,8 @@ import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { podView } from "../../test/support/pod-views.ts";
 import { podUid } from "../base/ids.ts";
+import { systemHashing } from "../linux/files/hashing.ts";
+import { runtimeLayout } from "../private-runtime/layout.ts";
 import { engineFailure } from "./engine-process.ts";
 import type { Health, PodView } from "../server/local-api.ts";
 import { EngineClient } from "./engine-client.ts";
@@ -32,7 +34,8 @@ class Engine {
     };
     const engine = new EngineClient({ request, lines: () => assert.fail("not asked for") }, "/s");
     const call: EngineSession["call"] = (work) => work(engine);
-    await requestStop(this, { call }, pods, { graceSeconds: undefined, signal });
+    const layout = runtimeLayout("/s", systemHashing);
+    await requestStop({ clock: this.clock, layout }, { call }, pods, { graceSeconds: undefined, signal });
   }
 }
 

@@ -1,6 +1,5 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { PodRef } from "../journal/entry.ts";
-import type { Clock } from "../ports/clock.ts";
 import type { PodView } from "../server/local-api.ts";
 import type { CommandContext } from "./context.ts";
 import type { EngineSession } from "./engine-session.ts";
@@ -24,12 +23,12 @@ export function stoppingLine(pod: PodView, now: number): string {
  * @throws PodwrightError if the engine rejects a stop, or never learns of a pod; the signal's reason
  */
 export async function requestStop(
-  { clock }: Pick<CommandContext, "clock">,
+  context: Pick<CommandContext, "clock" | "layout">,
   session: Pick<EngineSession, "call">,
   pods: readonly PodRef[],
   options: { readonly graceSeconds: number | undefined; readonly signal: AbortSignal },
 ): Promise<readonly PodView[]> {
-  const views = await Promise.all(pods.map((pod) => stopOne(clock, session, pod, options)));
+  const views = await Promise.all(pods.map((pod) => stopOne(context, session, pod, options)));
   return views.filter((view) => view !== undefined);
 }
 
@@ -44,12 +43,12 @@ export function servedLines(stopped: readonly PodView[]): string[] {
 }
 
 async function stopOne(
-  clock: Clock,
+  { clock, layout }: Pick<CommandContext, "clock" | "layout">,
   session: Pick<EngineSession, "call">,
   pod: PodRef,
   { graceSeconds, signal }: Parameters<typeof requestStop>[3],
 ): Promise<PodView | undefined> {
-  const limit = new KnowledgeLimit(clock);
+  const limit = new KnowledgeLimit(clock, layout.stateDirectory);
   for (;;) {
     try {
       return await session.call((engine) => engine.stop(pod.uid, graceSeconds));
@@ -69,16 +68,16 @@ async function stopOne(
  * line when a pod's countdown begins. Rejects with the signal's reason when it aborts first; the stop then continues.
  */
 export async function waitUntilGone(
-  context: Pick<CommandContext, "terminal" | "clock">,
+  context: Pick<CommandContext, "clock" | "layout" | "terminal">,
   session: EngineSession,
   pods: readonly PodRef[],
   options: { readonly quiet: boolean; readonly signal: AbortSignal },
 ): Promise<void> {
-  const { terminal, clock } = context;
+  const { terminal, clock, layout } = context;
   const began = clock.monotonic();
   let remaining = pods;
   const announced = new Map<string, number | undefined>();
-  const limit = new KnowledgeLimit(clock);
+  const limit = new KnowledgeLimit(clock, layout.stateDirectory);
   using _region = { [Symbol.dispose]: () => terminal.live([]) };
   while (remaining.length > 0) {
     const listing = await session.call(listPods);

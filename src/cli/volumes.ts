@@ -17,6 +17,7 @@ import { formatBytes } from "./gc.ts";
 import { Interrupts } from "./interrupts.ts";
 import { keptClaims, keptFreeVolumes, removeKeptClaim } from "./kept-claims.ts";
 import type { MachineContext } from "./machine-context.ts";
+import { ownCommand } from "./own-command.ts";
 import type { Painter } from "./terminal.ts";
 
 export interface VolumesOptions {
@@ -92,7 +93,7 @@ function claimIn(claims: readonly ClaimView[], wanted: string, context: MachineC
       {
         remedy:
           names === ""
-            ? "run a manifest with a PersistentVolumeClaim first: 'podwright run FILE'"
+            ? `run a manifest with a PersistentVolumeClaim first: '${ownCommand(context.layout.stateDirectory, "run")} FILE'`
             : `existing claims: ${names}`,
       },
     );
@@ -188,7 +189,7 @@ async function removeAll(
   { force, json }: VolumesOptions,
 ): Promise<ExitCode> {
   const { terminal } = context;
-  for (const claim of claims) refuseUsed(claim);
+  for (const claim of claims) refuseUsed(claim, context.layout.stateDirectory);
   if (force !== true) for (const claim of claims) await ask(context, claim);
   const removed: ClaimRemoval[] = [];
   try {
@@ -204,11 +205,11 @@ async function removeAll(
   return ExitCode.done;
 }
 
-function refuseUsed(claim: ClaimView): void {
+function refuseUsed(claim: ClaimView, stateDirectory: string): void {
   const pods = claim.usedBy.map(podLabel);
   if (pods.length === 0) return;
   throw new PodwrightError(ExitCode.failed, `claim ${claimLabel(claim)} is used by ${pods.join(", ")}`, {
-    remedy: `'podwright stop ${pods.join(" ")}' first`,
+    remedy: `'${ownCommand(stateDirectory, "stop", ...pods)}' first`,
   });
 }
 

@@ -1,5 +1,5 @@
 import { relative } from "node:path/posix";
-import { ExitCode } from "../base/errors.ts";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { shellWord } from "../base/shell-word.ts";
 import { version } from "../base/version.ts";
 import { printable } from "../journal/text.ts";
@@ -16,7 +16,11 @@ export async function welcome(terminal: Terminal): Promise<ExitCode> {
   const { paint } = terminal;
   const context = openMachine(await openContext(terminal, {}));
   terminal.print(`${paint.strong(`podwright ${version}`)} runs Kubernetes pods on this machine.`);
-  const running = (await findEngine(context)) === undefined ? undefined : (await context.engine.pods()).length;
+  const running = await runningPods(context);
+  if (running === "denied") {
+    terminal.print(`${paint.caution("!")} an engine runs here, and only root may see its pods: sudo podwright ps`);
+    return ExitCode.environment;
+  }
   if (running !== undefined) {
     terminal.print(`${paint.good("✓")} ${plural(running, "pod")} here: podwright ps`);
     return ExitCode.done;
@@ -31,6 +35,16 @@ export async function welcome(terminal: Terminal): Promise<ExitCode> {
   }
   terminal.print(failed.length > 0 ? "then: podwright" : firstSteps(context));
   return failed.length > 0 ? ExitCode.environment : ExitCode.done;
+}
+
+/** How many; undefined: no engine runs. */
+async function runningPods(context: MachineContext): Promise<number | "denied" | undefined> {
+  try {
+    return (await findEngine(context)) && (await context.engine.pods()).length;
+  } catch (error) {
+    if (error instanceof PodwrightError && error.exitCode === ExitCode.environment) return "denied";
+    throw error;
+  }
 }
 
 function firstSteps({ terminal: { paint } }: MachineContext): string {

@@ -13,7 +13,10 @@ test("run --detach returns when the pod is ready and prints its address", async 
     assert.equal(end.exitCode, 0, end.stderr);
     assert.match(end.stdout, /running web on fake 1\.0/);
     assert.match(end.stdout, /✓ start container app {3}12 ms/);
-    assert.match(end.stdout, /● web is ready[^]*http:\/\/127\.0\.0\.1:8080[^]*10\.88\.0\.2[^]*podwright logs -f web/);
+    assert.match(
+      end.stdout,
+      /● web is ready[^]*http:\/\/127\.0\.0\.1:8080[^]*10\.88\.0\.2[^]*podwright logs --state-dir \S+ -f web/,
+    );
     assert.equal(engine.applied.length, 1);
   });
 });

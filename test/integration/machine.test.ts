@@ -71,6 +71,9 @@ test("podwright alone on a terminal says whether the machine is ready, and what 
     await expectNothingStarted(podwright);
     await podwright.succeed("run", "--detach", "--wait", "none", await webManifest(podwright));
     assert.match((await welcome(podwright))[1], /✓ 1 pod here: podwright ps\n$/u);
+    const [refused, whose] = await welcome(podwright, ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]);
+    assert.equal(refused, 3, whose);
+    assert.match(whose, /! an engine runs here, and only root may see its pods: sudo podwright ps\n$/u);
     await podwright.succeed("stop", "--grace", "0", "web");
   }, system);
 });

@@ -30,7 +30,7 @@ export const volumeOptions: readonly OptionRow[] = [
     shows: "volumes --force",
     line: "volumes rm --force used",
     exitCode: 1,
-    error: /claim used is used by web\n[^]*podwright stop web/,
+    error: /claim used is used by web\n[^]*podwright stop --state-dir \S+ web/,
     check: ({ engine }) => assert.deepEqual(engine.removals, []),
   },
   {
