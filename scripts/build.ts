@@ -4,6 +4,7 @@
  * build.ts [DIRECTORY] output directory (default: dist)
  */
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
@@ -163,27 +164,50 @@ async function install(outputFiles: readonly OutputFile[], metafile: Metafile): 
   }
 }
 
+/** How often the cache is filled at most until the same comes out twice. */
+const fillings = 6;
+
 /**
  * Fills V8's code cache with what the commands load: the same bytes each time and in each directory. Strings are hashed with
- * a seed of random numbers, and each file of the cache has its module's URL, which so is the same everywhere.
+ * a seed of random numbers, and each file of the cache has its module's URL, which so is the same everywhere. On a busy
+ * machine a collection may come at another moment and drop functions: what comes out twice in a row is taken.
  */
 async function fillCompileCache(): Promise<void> {
-  const here = "/proc/self/cwd";
-  const unfinished = `${compileCacheName}.${process.pid}.tmp`;
-  const cache = { NODE_COMPILE_CACHE: join(here, unfinished), NODE_COMPILE_CACHE_PORTABLE: "1" };
-  const flags = ["--random-seed=1", "--preserve-symlinks", "--preserve-symlinks-main", ...nodeFlags];
-  const words = [join(here, warmUpName), join(root, "examples/hello.yaml")];
-  await promisify(execFile)(process.execPath, [...flags, ...words], {
-    cwd: outputDirectory,
-    env: { ...process.env, ...cache },
-  });
   const warmUp = join(outputDirectory, warmUpName);
+  const unfinished = `${compileCacheName}.${process.pid}.tmp`;
+  let [last, filled] = ["", await fillOnce(unfinished)];
+  for (let round = 1; filled !== last && round < fillings; round++) {
+    [last, filled] = [filled, await fillOnce(unfinished)];
+  }
+  if (filled !== last) {
+    console.warn(`the code cache came out differently ${fillings} times: the build is not reproducible`);
+  }
   await rm(warmUp);
   await rm(`${warmUp}.map`, { force: true });
   // A podwright that runs from here may have added to the one of the last build.
   await rm(join(outputDirectory, compileCacheName), { recursive: true, force: true });
   await rename(join(outputDirectory, unfinished), join(outputDirectory, compileCacheName));
   await listCompileCache();
+}
+
+/** Fills the directory anew; the digest of its files. */
+async function fillOnce(directory: string): Promise<string> {
+  const here = "/proc/self/cwd";
+  const path = join(outputDirectory, directory);
+  await rm(path, { recursive: true, force: true });
+  const cache = { NODE_COMPILE_CACHE: join(here, directory), NODE_COMPILE_CACHE_PORTABLE: "1" };
+  const flags = ["--random-seed=1", "--preserve-symlinks", "--preserve-symlinks-main", ...nodeFlags];
+  const words = [join(here, warmUpName), join(root, "examples/hello.yaml")];
+  await promisify(execFile)(process.execPath, [...flags, ...words], {
+    cwd: outputDirectory,
+    env: { ...process.env, ...cache },
+  });
+  const digest = createHash("sha256");
+  const files = (await readdir(path, { recursive: true, withFileTypes: true })).filter((found) => found.isFile());
+  for (const { parentPath, name } of files.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    digest.update(`${name}\0`).update(await readFile(join(parentPath, name)));
+  }
+  return digest.digest("hex");
 }
 
 /** What later processes add to the cache is no part of the build. */
