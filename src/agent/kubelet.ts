@@ -1,6 +1,5 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path/posix";
-import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { version } from "../base/version.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
 import type { KubeletFlags } from "../config/flags.ts";
@@ -10,7 +9,6 @@ import { kubeletSettings, socketEndpoint } from "../config/settings.ts";
 import { servingSettings } from "../config/serving.ts";
 import { connectCri } from "../cri/client.ts";
 import { systemClock } from "../linux/processes/clock.ts";
-import { checkReservations } from "../engine/kubelet-config.ts";
 import { lockFileContention, takeLockFile } from "../engine/lock-file.ts";
 import type { Node } from "../engine/node.ts";
 import { tellPodCidr } from "../engine/pod-cidr.ts";
@@ -25,7 +23,7 @@ import { HostAddresses } from "../node/host-addresses.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { LogLevel } from "../ports/log.ts";
 import { canonicalPath } from "../private-runtime/canonical-path.ts";
-import { holdKubeletPlace, kubeletPlace } from "../private-runtime/kubelet-place.ts";
+import { holdKubeletPlace } from "../private-runtime/kubelet-place.ts";
 import { type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts";
 import { whenFree } from "../private-runtime/hand-over.ts";
 import { takeStateFormat } from "../private-runtime/state-format.ts";
@@ -35,11 +33,11 @@ import { healthzRoutes } from "../server/healthz.ts";
 import { keepServing } from "./keep-serving.ts";
 import { credentialPlugins } from "./credential-providers.ts";
 import type { Daemon } from "./daemon.ts";
-import { checkMachine } from "./machine-checks.ts";
-import { machineInfo } from "./machine-info.ts";
+import { prepareProcess } from "./prepare-process.ts";
 import { nodeCredentials } from "./node-credentials.ts";
 import { makeNodeDirectories } from "./node-directories.ts";
 import { claim, lockStateDirectory, openPorts, openRecorder, terminationSignal } from "./process-start.ts";
+import { rootDirectoryOf, startChecks } from "./start-checks.ts";
 
 /** Verbosity from which upstream logs debug information. */
 const debugVerbosity = 4;
@@ -74,12 +72,11 @@ async function operate(daemon: Daemon): Promise<void> {
   // The node's start-up time counts from here.
   const metrics = new NodeMetrics(ports.clock);
   const settings = kubeletSettings(configuration, flags);
-  // Before anything is waited for. The disk may not be there yet: its reservations are checked once more with the node.
-  checkReservations(settings, await machineInfo(ports, rootDirectoryOf(flags)));
+  for (const { check } of startChecks(daemon)) await check();
   const endpoint = socketEndpoint("containerRuntimeEndpoint", configuration.containerRuntimeEndpoint);
   const nodeName = nodeNameOf(flags.hostnameOverride, hostname());
   const addresses = await hostAddresses(daemon, nodeName);
-  await checkMachine(daemon);
+  await prepareProcess(daemon);
   const plugins = await credentialPlugins(ports.files, flags);
   using lockFile = await openLockFile(daemon);
   using _place = await holdPlace(daemon);
@@ -134,10 +131,7 @@ async function openLockFile(daemon: Daemon): Promise<Disposable & { readonly ter
   const { ports, log, flags, termination } = daemon;
   const { lockFile = "", exitOnLockContention = false } = flags;
   if (lockFile === "") {
-    if (!exitOnLockContention) return { termination, [Symbol.dispose]: () => {} };
-    throw new PodwrightError(ExitCode.badInput, "cannot exit on lock file contention: no lock file specified", {
-      remedy: "give --lock-file",
-    });
+    return { termination, [Symbol.dispose]: () => {} };
   }
   const path = resolve(process.cwd(), lockFile);
   const lock = await takeLockFile({ clock: ports.clock, locks: systemLocks, log }, path, termination);
@@ -166,10 +160,6 @@ async function makeDirectories({
   const layout = runtimeLayout(await canonicalPath(files, stateDirectory), systemHashing);
   await files.makeDirectory(layout.runDirectory, 0o755);
   return { rootDirectory, layout };
-}
-
-function rootDirectoryOf({ rootDir }: Daemon["flags"]): string {
-  return resolve(process.cwd(), rootDir || kubeletPlace);
 }
 
 /** To be called after all input is checked: the directory stays bind-mounted on itself, as upstream's. */

@@ -51,38 +51,63 @@ export function certificateDirectory({ certDir }: NodeFlagValues): string {
  */
 export async function nodeCredentials(parts: CredentialParts): Promise<NodeCredentials | undefined> {
   const { ports, log, flags, renews } = parts;
-  const { kubeconfig = "", bootstrapKubeconfig = "" } = flags;
-  if (kubeconfig === "") {
-    if (bootstrapKubeconfig === "") return undefined;
-    throw new PodwrightError(
-      ExitCode.badInput,
-      "--bootstrap-kubeconfig requires --kubeconfig, the file that it writes",
-      {
-        remedy: "set --kubeconfig too",
-      },
-    );
-  }
-  const path = resolve(process.cwd(), kubeconfig);
-  const found = await readKubeconfig(ports, path);
+  const files = await credentialFiles(ports, flags);
+  if (files === undefined) return undefined;
+  const { path, found, bootstrap } = files;
   if (found.access !== undefined) {
     warnOfOther(parts, found.chain, path);
     tellWay(log, found.access, path);
   }
+  if (!("begin" in files)) {
+    const { access } = files.found;
+    return renews
+      ? await managed(parts, { access, found: files.found, bootstrap, kubeconfig: path })
+      : unmanaged(parts, access, path);
+  }
+  log.info("kubeconfig has no valid client certificate; requesting one", { path, reason: whyNot(found) });
+  tellWay(log, files.begin.access, files.bootstrap);
+  return await managed(parts, { access: files.begin.access, found: undefined, bootstrap, kubeconfig: path });
+}
+
+/** A kubeconfig that can be used. */
+type UsableKubeconfig = Extract<FoundKubeconfig, { readonly access: KubeAccess }>;
+
+/** The kubeconfigs of the flags: the node's own is used, or the bootstrap one until the node has its certificate. */
+type CredentialFiles =
+  | { readonly path: string; readonly found: UsableKubeconfig; readonly bootstrap: string | undefined }
+  | {
+      readonly path: string;
+      readonly found: FoundKubeconfig;
+      readonly bootstrap: string;
+      readonly begin: UsableKubeconfig;
+    };
+
+/**
+ * Reads the kubeconfigs of the flags; undefined without one: standalone.
+ * @throws PodwrightError (bad input) for unusable files
+ */
+export async function credentialFiles(
+  ports: Ports,
+  { kubeconfig = "", bootstrapKubeconfig = "" }: NodeFlagValues,
+): Promise<CredentialFiles | undefined> {
+  if (kubeconfig === "") {
+    if (bootstrapKubeconfig === "") return undefined;
+    const message = "--bootstrap-kubeconfig requires --kubeconfig, the file that it writes";
+    throw new PodwrightError(ExitCode.badInput, message, { remedy: "set --kubeconfig too" });
+  }
+  const path = resolve(process.cwd(), kubeconfig);
+  const found = await readKubeconfig(ports, path);
   if (bootstrapKubeconfig === "") {
     if (found.access === undefined) throw unusable(found, "--kubeconfig");
-    if (renews) return await managed(parts, { access: found.access, found, bootstrap: undefined, kubeconfig: path });
-    return unmanaged(parts, found.access, path);
+    return { path, found, bootstrap: undefined };
   }
   const bootstrap = resolve(process.cwd(), bootstrapKubeconfig);
   if (found.access !== undefined && found.pair !== undefined && found.problem === undefined) {
-    if (!renews) return unmanaged(parts, found.access, path);
-    return await managed(parts, { access: found.access, found, bootstrap, kubeconfig: path });
+    return { path, found, bootstrap };
   }
-  log.info("kubeconfig has no valid client certificate; requesting one", { path, reason: whyNot(found) });
   const begin = await readKubeconfig(ports, bootstrap);
   if (begin.access === undefined) throw unusable(begin, "--bootstrap-kubeconfig");
-  tellWay(log, begin.access, bootstrap);
-  return await managed(parts, { access: begin.access, found: undefined, bootstrap, kubeconfig: path });
+  return { path, found, bootstrap, begin };
 }
 
 /** Logs easily missed properties of the connection. */

@@ -14,6 +14,7 @@ import type { MachineContext } from "./machine-context.ts";
 import { pluginFindings } from "./plugin-findings.ts";
 import { checkRuntime } from "./runtime-check.ts";
 import { askSystemctl } from "./services.ts";
+import { startFindings } from "./start-findings.ts";
 import { environmentIn, expanded, unitCommand } from "./kubelet-unit.ts";
 
 /** The command line of the machine's kubelet. */
@@ -74,6 +75,7 @@ export async function kubeletFindings(
     ...configurationChecks(problems, survey),
     await checkCgroups({ ...context, searchPath: [] }),
     ...(isKnown("containerRuntimeEndpoint") ? await runtimeChecks(context, configuration) : []),
+    ...(hasBase ? await startFindings(survey, flags.node) : []),
     ...(isKnown("staticPodPath") ? await manifestChecks(context, configuration) : []),
     ...(await pluginChecks(context, rootDir || "/var/lib/kubelet")),
   ];

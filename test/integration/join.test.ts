@@ -101,6 +101,7 @@ test("doctor reports in advance what would differ on this node, and changes noth
   has(/^ok runtime: .*cri\.sock/u);
   has(/^failed static pods: .*bad\.yaml/u);
   has(/^ok static pods: 1 manifest is valid/u);
+  has(/^ok start: nothing prevents the start$/u);
   has(/^ok plugins: the CSI driver csi\.example\.com is registered/u);
   has(/^warning plugins: gpu\.example\.com \(DRAPlugin\) is registered: only CSI drivers are supported/u);
   has(/^warning plugins: silent\.example\.com-reg\.sock does not describe its plugin: /u);
@@ -143,6 +144,31 @@ test("doctor reports every problem of flags and fields, and still checks what th
   }
   assert.equal(await joinCommand(await node.context(), { fromKubeadm: true }, node.places), 3);
   assert.deepEqual(node.calls, []);
+});
+
+test("doctor checks what the kubelet's start would: reservations, kubeconfigs, plugins, CPUs and the cloud", async () => {
+  await using node = await KubeadmNode.open("kubeReserved: { memory: 1Pi }\nreservedSystemCPUs: '4094'\n");
+  const flags = [
+    ...["--kubeconfig=missing.conf", "--image-credential-provider-config=/missing.yaml"],
+    ...["--image-credential-provider-bin-dir=/nonexistent", "--cloud-metadata=mars", "--exit-on-lock-contention"],
+  ];
+  await node.put("flags.env", `KUBELET_KUBEADM_ARGS="${flags.join(" ")}"\n`);
+  assert.equal(await kubeletDoctor(await node.context(), true), 3);
+  const { checks } = JSON.parse(node.printed) as { readonly checks: readonly Record<string, string>[] };
+  const found = checks.map(({ name, ok, detail }) => `${ok} ${name}: ${detail}`);
+  for (const pattern of [
+    /^failed reservations: invalid Node Allocatable configuration\. .*memory/u,
+    /^failed reserved CPUs: reserved-cpus: 4094 is not a subset of online-cpus/u,
+    /^failed cloud provider: bad --cloud-metadata "mars"/u,
+    /^failed lock file: cannot exit on lock file contention/u,
+    /^failed credential providers: plugin binary directory \/nonexistent did not exist/u,
+    /^failed kubeconfig: .*\/missing\.conf/u,
+  ]) {
+    assert.ok(
+      found.some((line) => pattern.test(line)),
+      `${pattern}:\n${found.join("\n")}`,
+    );
+  }
 });
 
 test("without the configuration's file, doctor does not check a runtime of defaults", async () => {
