@@ -29,9 +29,20 @@ import { version } from "../src/base/version.ts";
 import { fileListName, packageListName } from "./launch.ts";
 import { orderly, output, root, sourceEpoch } from "./repository.ts";
 
-const { values } = parseArgs({ options: { out: { type: "string" }, node: { type: "string" } } });
-const outDirectory = resolve(values.out ?? ".");
-const node = resolve(values.node ?? join(root, "node_modules/node/bin/node"));
+function readWords(): { readonly outDirectory: string; readonly node: string } {
+  try {
+    const { values } = parseArgs({ options: { out: { type: "string" }, node: { type: "string" } } });
+    return {
+      outDirectory: resolve(values.out ?? "."),
+      node: resolve(values.node ?? join(root, "node_modules/node/bin/node")),
+    };
+  } catch (error) {
+    console.error(`${(error as Error).message}\nusage: deb.ts [--out DIRECTORY] [--node PROGRAM]`);
+    process.exit(2);
+  }
+}
+
+const { outDirectory, node } = readWords();
 
 /** The C library's minimum versions are those of the official Node.js builds. */
 const dependencies = [

@@ -13,11 +13,15 @@ function textAfter(command: Command): string {
   let shown = "";
   command.configureOutput({ writeOut: (text) => (shown += text) });
   command.outputHelp();
-  return shown.slice(command.helpInformation().length).trim();
+  return shown.slice(command.helpInformation().length).replaceAll(/^\n+|\s+$/gu, "");
 }
 
-function verbatim(text: string): string[] {
-  return text === "" ? [] : [".PP", ".nf", roff(text), ".fi"];
+/** Indented lines as they are, others as paragraphs. */
+function paragraphs(text: string): string[] {
+  if (text === "") return [];
+  return text.split(/\n\n+/u).flatMap((block) => {
+    return /^\s/u.test(block) ? [".PP", ".nf", roff(block), ".fi"] : [".PP", roff(block)];
+  });
 }
 
 function commandSection(command: Command): string[] {
@@ -32,7 +36,7 @@ function commandSection(command: Command): string[] {
     `.SS "${roff(help.commandUsage(command))}"`,
     roff(help.commandDescription(command) || help.subcommandDescription(command)),
     ...terms.flatMap(([term = "", description = ""]) => [".TP", `.B ${roff(term)}`, roff(description || "…")]),
-    ...verbatim(textAfter(command)),
+    ...paragraphs(textAfter(command)),
   ];
 }
 
@@ -52,7 +56,7 @@ export function manPage(version: string): string {
     roff("[options]"),
     ".SH DESCRIPTION",
     roff(program.description()),
-    ...verbatim(textAfter(program)),
+    ...paragraphs(textAfter(program)),
     ".SH COMMANDS",
     ...commands.flatMap(commandSection),
     ".SH FILES",

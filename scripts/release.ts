@@ -82,8 +82,8 @@ async function writeChangeLog(): Promise<void> {
   await writeFile(path, withSection(await readFile(path, "utf8"), version, date, subjects));
 }
 
-const { values } = parseArgs({ options: { out: { type: "string" }, "change-log": { type: "boolean" } } });
 await orderly(async () => {
+  const { values } = parseArgs({ options: { out: { type: "string" }, "change-log": { type: "boolean" } } });
   if (values["change-log"] === true) await writeChangeLog();
   else if (values.out !== undefined) await makeFiles(resolve(values.out));
   else throw new Error("usage: release.ts --out DIRECTORY | --change-log");

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { systemClock } from "../linux/processes/clock.ts";
 import { withDeadline } from "../base/deadline.ts";
 import type { ClaimView, PodView } from "../server/local-api.ts";
-import { complete } from "./complete.ts";
+import { complete, shellWordMeant } from "./complete.ts";
 import { openContext } from "./context.ts";
 import type { EngineClient } from "./engine-client.ts";
 import type { Terminal } from "./terminal.ts";
@@ -27,7 +27,8 @@ export async function completeCommand(terminal: Terminal, program: Command, word
     pods: names<PodView>((engine, signal) => engine.pods(signal)),
     claims: names<ClaimView>((engine, signal) => engine.claims(signal)),
   };
-  for (const { text, about } of await complete(program, words, asked)) {
+  const given = words.map((word) => shellWordMeant(word, process.env["HOME"]));
+  for (const { text, about } of await complete(program, given, asked)) {
     terminal.print(about === undefined || about === "" ? text : `${text}\t${about}`);
   }
 }

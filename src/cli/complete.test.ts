@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { containerView, podView } from "../../test/support/pod-views.ts";
-import { complete } from "./complete.ts";
+import { complete, shellWordMeant } from "./complete.ts";
 import { completionScripts, type Shell } from "./completion-scripts.ts";
 import { buildProgram } from "./program.ts";
 import { Terminal } from "./terminal.ts";
@@ -104,6 +104,24 @@ test("values after an equals sign are completed, in one word or in three, as bas
     assert.deepEqual(await texts(line, asked), ["app", "side"]);
     assert.deepEqual(asked, ["/srv/pw"]);
   }
+});
+
+test("words are understood as a shell would, also while a quote is open", () => {
+  for (const [typed, meant] of [
+    ['"/srv/my pods"', "/srv/my pods"],
+    ["'/srv/my po", "/srv/my po"],
+    ["/srv/my\\ pods", "/srv/my pods"],
+    ["~/pods", "/home/me/pods"],
+    ["a~/b", "a~/b"],
+  ] as const) {
+    assert.equal(shellWordMeant(typed, "/home/me"), meant);
+  }
+  assert.equal(shellWordMeant("~/pods", undefined), "~/pods");
+});
+
+test("help completes the commands", async () => {
+  assert.deepEqual(await texts("help ti"), ["timeline"]);
+  assert.deepEqual(await texts("help timeline "), []);
 });
 
 test("the kubelet's flags are offered, except where a flag expects a value", async () => {

@@ -34,10 +34,11 @@ export async function complete(program: Command, given: readonly string[], asked
   const [name, ...rest] = words;
   const help = program.createHelp();
   const commands = help.visibleCommands(program);
+  const named = commands.map((command) => ({ text: command.name(), about: command.summary() }));
   if (name === undefined) {
-    const named = commands.map((command) => ({ text: command.name(), about: command.summary() }));
     return startingWith(current, current.startsWith("-") ? optionNames(help.visibleOptions(program)) : named);
   }
+  if (name === "help") return rest.length === 0 ? startingWith(current, named) : [];
   if (name === "kubelet") return isValue ? [] : await kubeletFlags(rest.at(-1), current);
   const command = commands.find((candidate) => candidate.name() === name);
   if (command === undefined || rest.includes("--")) return [];
@@ -50,6 +51,12 @@ export async function complete(program: Command, given: readonly string[], asked
   if (isValue) return [];
   if (current.startsWith("-")) return startingWith(current, optionNames(position.options));
   return startingWith(current, await operandsOf(position, asked));
+}
+
+/** What a word of a shell's line means: bash and zsh pass it on as it was typed, with its quotes and `~`. */
+export function shellWordMeant(word: string, home: string | undefined): string {
+  const inHome = home !== undefined && word.startsWith("~/") ? `${home}${word.slice(1)}` : word;
+  return inHome.replaceAll(/\\(.)|["']/gsu, "$1");
 }
 
 /**

@@ -24,11 +24,12 @@ if [[ $funcstack[1] == _podwright ]]; then _podwright "$@"; else compdef _podwri
 `;
 
 const fish = `# podwright's completion for fish
-function __podwright_complete
+function __podwright_find
     set -l words (commandline -opc) (commandline -ct)
-    $words[1] complete -- $words[2..-1] 2>/dev/null
+    set -g __podwright_found ($words[1] complete -- $words[2..-1] 2>/dev/null)
+    test (count $__podwright_found) -gt 0
 end
-complete -c podwright -a '(__podwright_complete)'
+complete -c podwright -f -n __podwright_find -a '(printf "%s\\n" $__podwright_found)'
 `;
 
 export const completionScripts = { bash, zsh, fish } as const;

@@ -33,7 +33,7 @@ export async function debugCommand(
   const { terminal, engine, clock } = context;
   if (command.length === 0 && options.image === undefined) {
     throw new PodwrightError(ExitCode.badInput, "no command given", {
-      remedy: "add a command after --, e.g. 'podwright debug web -- ps', or an --image with one",
+      remedy: `add a command after --, e.g. '${ownCommand(context.layout.stateDirectory, "debug", selector, "--", "ps")}', or an --image with one`,
     });
   }
   using interrupts = new Interrupts(process, terminal.closed);

@@ -67,7 +67,11 @@ async function manifestFiles({ files }: MachineContext, operands: readonly strin
     }
     const path = resolve(process.cwd(), operand);
     const type = await pathType({ files }, path);
-    if (type === undefined) throw new PodwrightError(ExitCode.badInput, `${operand} does not exist`);
+    if (type === undefined) {
+      throw new PodwrightError(ExitCode.badInput, `${operand} does not exist`, {
+        remedy: "name a manifest or a directory",
+      });
+    }
     if (type === "directory") {
       for (const name of await manifestNames(files, path)) add(join(path, name));
     } else if (isManifestName(basename(path))) {

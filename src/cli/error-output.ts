@@ -25,6 +25,13 @@ export function printWarning(terminal: Terminal, warning: Error): void {
   terminal.warn(`${terminal.warnPaint.caution("podwright: warning:")} ${warning.message}`);
 }
 
+/** Commander's message about a command line, in podwright's words. */
+export function commandLineError(text: string): string {
+  return text
+    .replace(/^error: /u, "podwright: ")
+    .replace(/command-argument value ('.*?') is invalid for argument '(.*?)'\./u, "$1 is no valid $2.");
+}
+
 /** Errors of files are the machine's: {@link ExitCode.environment}. Others than those and PodwrightError are defects: {@link ExitCode.failed}. */
 export function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof PodwrightError) return error.exitCode;

@@ -2,6 +2,7 @@ import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { LocalTerminal } from "./local-terminal.ts";
 import { carryStreams, type RemoteEnd } from "./remote-streams.ts";
+import { ownCommand } from "./own-command.ts";
 import { remoteContainer, remotePath, remotePod } from "./remote-target.ts";
 
 export interface ExecOptions {
@@ -19,7 +20,7 @@ export async function execCommand(
 ): Promise<number> {
   if (command.length === 0) {
     throw new PodwrightError(ExitCode.badInput, "no command given", {
-      remedy: "add a command after --, e.g. 'podwright exec -it web -- sh'",
+      remedy: `add a command after --, e.g. '${ownCommand(context.layout.stateDirectory, "exec", "-it", selector, "--", "sh")}'`,
     });
   }
   const pod = await remotePod(context, selector);

@@ -54,7 +54,7 @@ test("the error for an unknown name has a similar one, or the page with all name
     return undefined;
   };
   assert.equal(remedyFor("CrashLoopBackof"), "did you mean CrashLoopBackOff?");
-  assert.equal(remedyFor("zzzzzzzzzzzzzzzzzz"), "docs/messages.md lists all names");
+  assert.equal(remedyFor("zzzzzzzzzzzzzzzzzz"), "'podwright explain' lists all names");
 });
 
 test("known names are explained although another is unknown", () => {

@@ -2,10 +2,11 @@ import { didYouMean } from "../base/did-you-mean.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { catalogue, type CatalogueEntry, entriesOf } from "../journal/catalogue.ts";
 import { type Paint, printable, wrap } from "../journal/text.ts";
+import { ownProgram } from "./own-command.ts";
 import type { Terminal } from "./terminal.ts";
 
 /**
- * `podwright explain NAME…`: the meaning of names in the journal, statuses and errors, and what to do about them. Needs no
+ * `podwright explain [NAME…]`: the meaning of names in the journal, statuses and errors, and what to do about them. Needs no
  * engine.
  * @throws PodwrightError (bad input) for an unknown name, once the others are explained
  */
@@ -14,6 +15,10 @@ export function explainCommand(
   names: readonly string[],
   options: { readonly json?: true },
 ): ExitCode {
+  if (names.length === 0) {
+    printNames(terminal, options.json === true);
+    return ExitCode.done;
+  }
   const found = names.map((name) => ({ name, entries: entriesOf(name) }));
   const entries = found.flatMap((each) => each.entries);
   if (options.json === true) terminal.print(JSON.stringify(entries, undefined, 2));
@@ -23,6 +28,21 @@ export function explainCommand(
   const unknown = found.find((each) => each.entries.length === 0);
   if (unknown !== undefined) throw unknownName(unknown.name);
   return ExitCode.done;
+}
+
+function printNames(terminal: Terminal, json: boolean): void {
+  if (json) {
+    terminal.print(JSON.stringify(catalogue(), undefined, 2));
+    return;
+  }
+  for (const [kind, entries] of Map.groupBy(catalogue(), (entry) => entry.kind)) {
+    const names = [...new Set(entries.map(({ name }) => printable(name)))].join(" ");
+    terminal.print(
+      `${terminal.paint.strong(kind)}\n${wrap(names, terminal.columns - 2)
+        .map((line) => `  ${line}`)
+        .join("\n")}`,
+    );
+  }
 }
 
 function explainText({ name, kind, means, remedy }: CatalogueEntry, paint: Paint, columns: number): string {
@@ -39,6 +59,6 @@ function unknownName(name: string): PodwrightError {
     name,
     catalogue().map((entry) => entry.name),
   );
-  const remedy = near === undefined ? "docs/messages.md lists all names" : `did you mean ${near}?`;
+  const remedy = near === undefined ? `'${ownProgram()} explain' lists all names` : `did you mean ${near}?`;
   return new PodwrightError(ExitCode.badInput, `unknown name ${JSON.stringify(name)}`, { remedy });
 }

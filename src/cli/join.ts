@@ -7,7 +7,7 @@ import type { Check } from "../private-runtime/preflight/check.ts";
 import { doctorLines } from "./doctor.ts";
 import { type InstalledKubelet, installedKubelet, kubeletFindings } from "./kubelet-findings.ts";
 import type { MachineContext } from "./machine-context.ts";
-import { isOurs, requireSystemd, systemctl, writeUnit } from "./services.ts";
+import { isOurs, systemctl, writeUnit } from "./services.ts";
 import { kubeletDropIn, type ServicePlaces } from "./service-units.ts";
 
 export interface JoinOptions {
@@ -30,11 +30,10 @@ export async function joinCommand(
   const { terminal, files, processes } = context;
   if (options.fromKubeadm !== true) {
     throw new PodwrightError(ExitCode.badInput, "'join' needs --from-kubeadm", {
-      remedy: "see docs/join.md for other nodes",
+      remedy: "it also serves other nodes with a kubelet.service; elsewhere: podwright enable --kubelet",
     });
   }
-  await requireSystemd(context, places, "podwright kubelet with the kubelet's flags");
-  const { kubelet, checks, exitCode } = await examine(context);
+  const { kubelet, checks, exitCode } = await examine(context, places);
   terminal.print(doctorLines(checks, undefined, undefined, terminal.paint).join("\n"));
   if (exitCode !== ExitCode.done) return exitCode;
   const path = dropInPath(places);
@@ -73,9 +72,7 @@ export async function leaveCommand(context: MachineContext, places: ServicePlace
   const { terminal, files } = context;
   const path = dropInPath(places);
   if ((await files.stat(path)) === undefined) {
-    throw new PodwrightError(ExitCode.badInput, "this node was not joined by podwright", {
-      remedy: `${path} is missing`,
-    });
+    throw new PodwrightError(ExitCode.badInput, `this node was not joined by podwright: ${path} is missing`);
   }
   if (!(await isOurs(files, path))) throw new PodwrightError(ExitCode.failed, `${path} was not written by podwright`);
   await giveBack(context, path);
@@ -91,24 +88,32 @@ async function giveBack({ files, processes }: MachineContext, dropIn: string): P
 }
 
 /** `podwright doctor --kubelet`: the checks of `join`, without changes. */
-export async function kubeletDoctor(context: MachineContext, json: boolean): Promise<ExitCode> {
+export async function kubeletDoctor(context: MachineContext, json: boolean, places: ServicePlaces): Promise<ExitCode> {
   const { terminal } = context;
-  const { checks, exitCode } = await examine(context);
+  const { checks, exitCode } = await examine(context, places);
   if (json) terminal.print(JSON.stringify({ checks, engine: null }, undefined, 2));
   else terminal.print(doctorLines(checks, undefined, undefined, terminal.paint).join("\n"));
   return exitCode;
 }
 
 /** @throws PodwrightError when the machine has no kubelet, or its unit can't be read */
-async function examine(context: MachineContext): Promise<{
+async function examine(
+  context: MachineContext,
+  { booted }: ServicePlaces,
+): Promise<{
   readonly kubelet: InstalledKubelet;
   readonly checks: readonly Check[];
   readonly exitCode: ExitCode;
 }> {
+  if ((await context.files.stat(booted)) === undefined) {
+    throw new PodwrightError(ExitCode.environment, "systemd is not process 1, so this machine has no kubelet.service", {
+      remedy: "where another init starts the kubelet, let it start podwright kubelet with the same flags",
+    });
+  }
   const kubelet = await installedKubelet(context);
   if (kubelet === undefined) {
     throw new PodwrightError(ExitCode.environment, `this machine has no ${kubeletService} that starts a kubelet`, {
-      remedy: "see docs/join.md for nodes without kubeadm",
+      remedy: "on a node without one: podwright enable --kubelet",
     });
   }
   const checks = await kubeletFindings(context, kubelet, (await openCgroups(context.clock)).version);

@@ -6,6 +6,8 @@ import { SegmentLog } from "../journal/segments.ts";
 import { FileError } from "../ports/files.ts";
 import { noSuchPod } from "../server/pod-selector.ts";
 import type { CommandContext } from "./context.ts";
+import { version } from "../base/version.ts";
+import { requireStateFormat } from "../private-runtime/state-format.ts";
 import { EngineGone, startRemedy } from "./engine-client.ts";
 
 /** The journal of a running engine, or the one that the last engine left on disk. */
@@ -24,7 +26,10 @@ export async function readJournal(context: JournalContext): Promise<JournalSnaps
     if (!(error instanceof EngineGone)) throw error;
   }
   const entries = await readJournalFromDisk(context);
-  sayNoEngine(context, entries.length === 0 ? "and no journal exists" : "showing the journal of the last one");
+  sayNoEngine(
+    context,
+    entries.length === 0 ? "there is no journal of an earlier one either" : "showing the journal of the last one",
+  );
   return { entries, engineRuns: false };
 }
 
@@ -52,7 +57,7 @@ export async function readPodJournal(context: JournalContext, selector: string):
 export function sayNoEngine({ terminal, layout }: JournalContext, consequence: string): void {
   const { stateDirectory } = layout;
   terminal.warn(terminal.warnPaint.caution(`podwright: no engine runs for ${stateDirectory}; ${consequence}`));
-  terminal.warn(terminal.warnPaint.faint(`  ${startRemedy(stateDirectory)}`));
+  terminal.warn(`  ${terminal.warnPaint.faint("→")} ${startRemedy(stateDirectory)}`);
 }
 
 /**
@@ -60,6 +65,7 @@ export function sayNoEngine({ terminal, layout }: JournalContext, consequence: s
  * @throws PodwrightError (environment) when they can't be read
  */
 export async function readJournalFromDisk({ files, layout }: JournalContext): Promise<readonly JournalEntry[]> {
+  await requireStateFormat(files, layout.stateDirectory, version);
   try {
     // Opening a missing journal would create its directory.
     if ((await files.stat(layout.journal)) === undefined) return [];

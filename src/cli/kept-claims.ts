@@ -6,6 +6,8 @@ import { podUid } from "../base/ids.ts";
 import { systemLocks } from "../linux/files/lock.ts";
 import { createLogger } from "../linux/processes/log-sink.ts";
 import { systemRandom } from "../linux/processes/random.ts";
+import { version } from "../base/version.ts";
+import { requireStateFormat } from "../private-runtime/state-format.ts";
 import type { ClaimRemoval, ClaimView, FreeVolumeView } from "../server/local-api.ts";
 import { RunStore } from "../sources/run-store.ts";
 import type { MachineContext } from "./machine-context.ts";
@@ -26,6 +28,7 @@ async function openClaims(context: Context, pods: readonly Pod[]): Promise<RunCl
     { clock, files, mounts, log, store, random: systemRandom, journal: { record: () => 0 }, pods: () => pods },
     { directories: layout.volumes, podsDirectory: `${layout.kubeletRoot}/pods`, nodeLabels },
   );
+  await requireStateFormat(files, layout.stateDirectory, version);
   if ((await files.stat(layout.claims)) === undefined) return claims;
   const [problem] = await claims.load();
   if (problem === undefined) return claims;

@@ -19,6 +19,8 @@ import { environmentIn, expanded, unitCommand } from "./kubelet-unit.ts";
 
 /** The command line of the machine's kubelet. */
 export interface InstalledKubelet {
+  /** Where its unit gets flags from: `kubeadm-flags.env` and others, besides itself. */
+  readonly flagFiles: readonly string[];
   /** As written in its unit, with variables: a drop-in repeats them. */
   readonly parameters: string;
   /** As the program receives them. */
@@ -30,7 +32,7 @@ const maxFileBytes = 1024 * 1024;
 
 /**
  * Reads the machine's kubelet.service with its drop-ins and environment files; undefined if there is none, or it starts nothing.
- * @throws PodwrightError when `systemctl cat` fails; FileError for an environment file
+ * @throws PodwrightError when `systemctl cat` fails, or an environment file is missing
  */
 export async function installedKubelet({
   files,
@@ -48,11 +50,24 @@ export async function installedKubelet({
   const environment: Record<string, string> = { ...command.environment };
   for (const { path, optional } of command.environmentFiles) {
     if (optional && (await files.stat(path)) === undefined) continue;
-    Object.assign(environment, environmentIn(new TextDecoder().decode(await files.read(path, maxFileBytes))));
+    Object.assign(environment, environmentIn(await environmentFile(files, path)));
   }
   // After 'podwright join' the program is `podwright kubelet`.
   const parameters = command.parameters.replace(/^kubelet(?:\s+|$)/u, "");
-  return { parameters, words: expanded(parameters, environment) };
+  const flagFiles = command.environmentFiles.map(({ path }) => path);
+  return { flagFiles, parameters, words: expanded(parameters, environment) };
+}
+
+async function environmentFile(files: MachineContext["files"], path: string): Promise<string> {
+  try {
+    return new TextDecoder().decode(await files.read(path, maxFileBytes));
+  } catch (error) {
+    if (!(error instanceof FileError)) throw error;
+    throw new PodwrightError(ExitCode.environment, `${unit} needs an environment file: ${error.message}`, {
+      cause: error,
+      remedy: "the service cannot start without it: write it, or put a - before its path in the unit",
+    });
+  }
 }
 
 /**
@@ -72,7 +87,7 @@ export async function kubeletFindings(
   const isKnown = (field: string): boolean => hasBase || isWritten(field);
   const { rootDir } = flags.node;
   return [
-    ...configurationChecks(problems, survey),
+    ...configurationChecks(problems, survey, [unit, ...kubelet.flagFiles]),
     await checkCgroups({ ...context, searchPath: [] }),
     ...(isKnown("containerRuntimeEndpoint") ? await runtimeChecks(context, configuration) : []),
     ...(hasBase ? await startFindings(survey, flags.node) : []),
@@ -84,14 +99,21 @@ export async function kubeletFindings(
 function configurationChecks(
   flagProblems: readonly string[],
   { unusable, problems, warnings }: SurveyedConfiguration,
+  flagFiles: readonly string[],
 ): readonly Check[] {
   const bad = (message: string, remedy: string): readonly Check[] =>
     message.split("\n").map((line) => failed("configuration", line.trim(), remedy));
   const found = [
-    ...flagProblems.flatMap((problem) => bad(problem, "see podwright kubelet --help")),
+    ...flagProblems.flatMap((problem) =>
+      bad(problem, `correct or remove it in ${flagFiles.join(" or ")}; podwright kubelet --help lists the flags`),
+    ),
     ...unusable.flatMap(({ message, remedy }) => bad(message, remedy ?? "change the field or flag first")),
-    ...problems.flatMap((problem) => bad(problem, "see docs/configuration.md for the supported fields")),
-    ...warnings.filter(differs).map((warning) => warned("configuration", warning, "see docs/configuration.md")),
+    ...problems.flatMap((problem) => bad(problem, "correct or remove the field or flag")),
+    ...warnings
+      .filter(differs)
+      .map((warning) =>
+        warned("configuration", warning, "podwright goes without it: remove it, or keep the kubelet if pods need it"),
+      ),
   ];
   return found.length === 0 ? [passed("configuration", "every field and flag is honoured")] : found;
 }
@@ -110,10 +132,16 @@ async function runtimeChecks(
     endpoint = socketEndpoint("containerRuntimeEndpoint", containerRuntimeEndpoint);
   } catch (error) {
     if (!(error instanceof PodwrightError)) throw error;
-    return [failed("runtime", oneLine(error.message), error.remedy ?? "see docs/configuration.md")];
+    return [failed("runtime", oneLine(error.message), error.remedy ?? "correct containerRuntimeEndpoint")];
   }
   using cri = connectCri(endpoint, clock);
-  return await checkRuntime(cri, clock, endpoint, (runtime) => [driverCheck(cgroupDriver, runtime)]);
+  return await checkRuntime(
+    cri,
+    clock,
+    endpoint,
+    (runtime) => [driverCheck(cgroupDriver, runtime)],
+    "containerRuntimeEndpoint",
+  );
 }
 
 /** Which cgroup driver podwright would use: that of the runtime, as the Go kubelet does (KEP-4033). */

@@ -8,7 +8,7 @@ export function addExplain(program: Command, terminal: Terminal, setExitCode: (c
     .command("explain")
     .summary("explain names in the journal, statuses and errors")
     .description("Shows what each name means and what to do about it. Works without an engine.")
-    .argument("<name...>", "e.g. BackOff, ErrImagePull or CriError, in any case")
+    .argument("[name...]", "e.g. BackOff, ErrImagePull or CriError, in any case; without one: all names")
     .addOption(jsonOption())
     .addHelpText("after", "\n  podwright explain CrashLoopBackOff")
     .action(async (names: readonly string[], options: { readonly json?: true }) => {

@@ -7,7 +7,7 @@ const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h:
 export function parseDuration(text: string): number {
   if (/^\d{1,9}(\.\d{1,3})?$/.test(text)) return Number(text) * 1000;
   if (!/^(\d{1,9}(\.\d{1,3})?(ms|s|m|h|d))+$/.test(text)) {
-    throw new InvalidArgumentError("Use a duration such as 90s, 5m or 1h30m.");
+    throw new InvalidArgumentError("Use seconds, or a duration such as 90s, 5m or 1h30m.");
   }
   let sum = 0;
   for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)) {

@@ -13,6 +13,7 @@ import type { PsOptions } from "./ps.ts";
 import type { RunOptions } from "./run.ts";
 import { addJournalCommands } from "./journal-program.ts";
 import { addRemoteCommands } from "./remote-program.ts";
+import { commandLineError } from "./error-output.ts";
 import { jsonOption, type JsonOptions, podArgument, stateOption } from "./shared-options.ts";
 import { addServiceCommands } from "./service-program.ts";
 import type { StopOptions } from "./stop.ts";
@@ -34,7 +35,7 @@ export function buildProgram(terminal: Terminal, setExitCode: (code: number) => 
     .configureOutput({
       writeOut: (text) => terminal.print(text.trimEnd()),
       writeErr: (text) => terminal.warn(text.trimEnd()),
-      outputError: (text, write) => write(text.replace(/^error: /, "podwright: ")),
+      outputError: (text, write) => write(commandLineError(text)),
     })
     .configureHelp({ sortSubcommands: false, showGlobalOptions: false })
     .addHelpText(
@@ -313,7 +314,7 @@ function addDoctor(define: Define): void {
     .action(
       withMachine<DoctorOptions & StateOptions>(define, async (context, options) => {
         if (options.kubelet === true) {
-          return (await import("./join.ts")).kubeletDoctor(context, options.json === true);
+          return (await import("./service-commands.ts")).kubeletDoctorCommand(context, options);
         }
         return (await import("./doctor.ts")).doctorCommand(context, options);
       }),

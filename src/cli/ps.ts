@@ -44,8 +44,7 @@ function ignoredLines(pods: readonly PodView[]): string[] {
 async function showRecorded(context: CommandContext, json: boolean): Promise<void> {
   const entries = await readJournalFromDisk(context);
   const last = lastEntries(entries);
-  const what =
-    last.length === 0 ? "and no pods are recorded" : "its pods may still run; showing the last record of each";
+  const what = last.length === 0 ? "no pods are recorded" : "its pods may still run; showing the last record of each";
   sayNoEngine(context, what);
   if (json) context.terminal.print(JSON.stringify({ engine: false, pods: [], recorded: last }, undefined, 2));
   else if (last.length > 0) context.terminal.print(recordedTable(last, context.clock.now(), context).join("\n"));

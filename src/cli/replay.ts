@@ -1,6 +1,7 @@
 import { resolve } from "node:path/posix";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { systemFiles } from "../linux/files/files.ts";
+import { FileError } from "../ports/files.ts";
 import { replayText } from "../replay/describe.ts";
 import { RecordingError, replay, type Replay } from "../replay/replay.ts";
 import type { Terminal } from "./terminal.ts";
@@ -35,6 +36,10 @@ async function replayFile(file: string, pod: string | undefined): Promise<Replay
       const remedy = "use a file written by --record";
       throw new PodwrightError(ExitCode.badInput, `${file}: ${error.message}`, { cause: error, remedy });
     }
-    throw new PodwrightError(ExitCode.badInput, `cannot read ${file}: ${errorMessage(error)}`, { cause: error });
+    const message = error instanceof FileError && error.code === "ENOENT" ? "it does not exist" : errorMessage(error);
+    throw new PodwrightError(ExitCode.badInput, `cannot read ${file}: ${message}`, {
+      cause: error,
+      remedy: "use a file written by --record",
+    });
   }
 }

@@ -10,12 +10,14 @@ const answerLimitMs = 5000;
 /**
  * Checks whether the container runtime answers, and reports itself and its network as ready.
  * @param more further checks of a runtime that answers
+ * @param setting where the endpoint is set
  */
 export async function checkRuntime(
   cri: Cri,
   clock: Clock,
   endpoint: string,
   more: (runtime: RuntimeInfo) => readonly Check[] = () => [],
+  setting = "--runtime-endpoint",
 ): Promise<Check[]> {
   let runtime: RuntimeInfo;
   try {
@@ -23,7 +25,7 @@ export async function checkRuntime(
       return discoverRuntime(cri, signal);
     });
   } catch (error) {
-    const remedy = "start it, and check that --runtime-endpoint is its socket";
+    const remedy = `start it, and check that ${setting} is its socket`;
     return [failed("runtime", `no usable runtime at ${endpoint}: ${oneLine(errorMessage(error))}`, remedy)];
   }
   const name = `${runtime.name} ${runtime.version}`;

@@ -8,6 +8,7 @@ import { openContext } from "./context.ts";
 import { findEngine, searchPath } from "./engine-process.ts";
 import { plural } from "./format.ts";
 import { type MachineContext, openMachine } from "./machine-context.ts";
+import { ownCommand, ownProgram } from "./own-command.ts";
 import { ownFiles } from "./own-files.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -16,13 +17,14 @@ export async function welcome(terminal: Terminal): Promise<ExitCode> {
   const { paint } = terminal;
   const context = openMachine(await openContext(terminal, {}));
   terminal.print(`${paint.strong(`podwright ${version}`)} runs Kubernetes pods on this machine.`);
+  const own = (command: string): string => ownCommand(context.layout.stateDirectory, command);
   const running = await runningPods(context);
   if (running === "denied") {
-    terminal.print(`${paint.caution("!")} an engine runs here, and only root may see its pods: sudo podwright ps`);
+    terminal.print(`${paint.caution("!")} an engine runs here, and only root may see its pods: sudo ${own("ps")}`);
     return ExitCode.environment;
   }
   if (running !== undefined) {
-    terminal.print(`${paint.good("✓")} ${plural(running, "pod")} here: podwright ps`);
+    terminal.print(`${paint.good("✓")} ${plural(running, "pod")} here: ${own("ps")}`);
     return ExitCode.done;
   }
   const { files, mounts, processes, layout } = context;
@@ -30,10 +32,10 @@ export async function welcome(terminal: Terminal): Promise<ExitCode> {
   const failed = checks.filter(({ ok }) => ok === "failed");
   for (const { name, detail, remedy } of failed) {
     terminal.print(
-      `${paint.bad("✗")} ${name}: ${printable(detail)}\n  → ${printable(remedy ?? "see podwright doctor")}`,
+      `${paint.bad("✗")} ${name}: ${printable(detail)}\n  → ${printable(remedy ?? `see ${own("doctor")}`)}`,
     );
   }
-  terminal.print(failed.length > 0 ? "then: podwright" : firstSteps(context));
+  terminal.print(failed.length > 0 ? `then: ${ownProgram()}` : firstSteps(context));
   return failed.length > 0 ? ExitCode.environment : ExitCode.done;
 }
 
@@ -47,13 +49,13 @@ async function runningPods(context: MachineContext): Promise<number | "denied" |
   }
 }
 
-function firstSteps({ terminal: { paint } }: MachineContext): string {
+function firstSteps({ layout, terminal: { paint } }: MachineContext): string {
   const example = `${ownFiles().examples}/hello.yaml`;
   const near = relative(process.cwd(), example);
   return [
     `${paint.good("✓")} ready to run pods`,
     "",
-    `  podwright run ${shellWord(near.startsWith("..") ? example : near)}`,
-    "  podwright --help",
+    `  ${ownCommand(layout.stateDirectory, "run", shellWord(near.startsWith("..") ? example : near))}`,
+    `  ${ownProgram()} --help`,
   ].join("\n");
 }

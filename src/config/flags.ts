@@ -201,7 +201,7 @@ export function kubeletHelp(): string {
     "Flags that set a field of the configuration, with precedence over files:",
     ...aligned(ofFields),
     "",
-    "What this version honours, ignores and refuses: docs/configuration.md",
+    "'podwright doctor --kubelet' shows which flags and fields of a node this version ignores or refuses.",
     "",
     "  podwright kubelet --config /var/lib/kubelet/config.yaml",
     "  podwright ps --state-dir /var/lib/kubelet/podwright",

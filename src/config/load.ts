@@ -244,6 +244,6 @@ function refuse(problems: readonly string[], warnings: readonly string[]): void 
   throw new PodwrightError(
     ExitCode.badInput,
     ["invalid kubelet configuration:", ...problems, ...leftOut].join("\n  "),
-    { remedy: "see docs/configuration.md for the supported fields" },
+    { remedy: "correct or remove these fields or flags" },
   );
 }

@@ -52,7 +52,11 @@ export function kubeletHealth(
       ok: oldest === undefined || now - oldest.sinceMonotonicMs < plegUnhealthyMs,
       detail: call ?? "no call in progress",
     },
-    { name: "probes", ok: true, detail: `${probes.workers} probes, ${probes.probing} in progress` },
+    {
+      name: "probes",
+      ok: true,
+      detail: `${probes.workers} ${probes.workers === 1 ? "probe" : "probes"}, ${probes.probing} in progress`,
+    },
     ...volumesHealth(volumesLeft),
     ...storageHealth(now, silent),
     ...quotaHealth(quotas),

@@ -237,7 +237,7 @@ test("without an engine, commands report it and how to start one", async () => {
   for (const arguments_ of [["ps"], ["stop", "web"]]) {
     const end = await bench.run(arguments_);
     assert.equal(end.exitCode, 1, arguments_.join(" "));
-    assert.match(end.stderr, /no engine runs for[^]*'podwright run --state-dir /);
+    assert.match(end.stderr, /no engine runs for[^]*'\S*podwright run --state-dir /);
   }
   const why = await bench.run(["why", "web"]);
   assert.equal(why.exitCode, 2);

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { type Podwright, until, withPodwright } from "../support/podwright.ts";
+import type { RunningCommand } from "../support/command.ts";
+import { patience } from "../support/patience.ts";
+import { type Podwright, sleep, until, withPodwright } from "../support/podwright.ts";
 
 const root = join(import.meta.dirname, "../..");
 const example = (name: string): string => join(root, "examples", `${name}.yaml`);
@@ -116,3 +118,62 @@ test("each example demonstrates its feature", { concurrency: true }, async (cont
     await podwright.succeed("stop", "--grace", "0", ...pods);
   });
 });
+
+/** Commands that go on until they are ended, and what they print first. */
+const lasting: readonly (readonly [command: RegExp, prints: RegExp])[] = [
+  [/^podwright run examples\/hello\.yaml$/u, /hello is ready/u],
+  [/^podwright logs -f /u, /\S/u],
+];
+
+/** The commands in the head of an example; an explanation follows after blanks. */
+async function headOf(name: string): Promise<string[]> {
+  const [head = ""] = (await readFile(example(name), "utf8")).split(/^apiVersion:/mu);
+  return [...head.matchAll(/^# {3}(\S.*?)(?: {2,}.*)?$/gmu)].map(([, command = ""]) => command);
+}
+
+/** Types the command into a shell, again while it is too early for it, as a person would. */
+async function typed(podwright: Podwright, command: string): Promise<void> {
+  const through = ["sh", "-c", `own="$*"; podwright() { $own "$@"; }; ${command}`, "sh"];
+  const limitMs = performance.now() + 60_000 * patience;
+  for (;;) {
+    const { exitCode, stdout, stderr } = await podwright.start([], { through }).ended;
+    if (exitCode === 0) return;
+    assert.ok(performance.now() < limitMs, `${command}: exit code ${exitCode}\n${stdout}${stderr}`);
+    await sleep(1000);
+  }
+}
+
+async function runHead(podwright: Podwright, name: string): Promise<void> {
+  const commands = await headOf(name);
+  assert.ok(commands.length > 0, name);
+  const begun: RunningCommand[] = [];
+  for (const command of commands) {
+    const [, prints] = lasting.find(([pattern]) => pattern.test(command)) ?? [];
+    if (prints === undefined) {
+      await typed(podwright, command);
+    } else {
+      const running = podwright.start(command.split(" ").slice(1));
+      begun.push(running);
+      await running.prints(prints);
+    }
+  }
+  for (const running of begun.toReversed()) {
+    running.child.kill("SIGINT");
+    await running.ended;
+  }
+}
+
+test(
+  "the commands in the head of each example work as they are printed there",
+  { concurrency: true },
+  async (context) => {
+    await withPodwright(async (podwright) => {
+      // Only an engine that evicts takes the pods of this one.
+      await runHead(podwright, "eviction");
+      const names = ["hello", ...Object.keys(shows)].filter((name) => name !== "eviction");
+      await Promise.all(names.map((name) => context.test(name, () => runHead(podwright, name))));
+      const pods = (await podwright.pods()).map(({ name }) => name);
+      await podwright.succeed("stop", "--grace", "0", ...pods);
+    });
+  },
+);

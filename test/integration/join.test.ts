@@ -83,7 +83,7 @@ test("doctor reports in advance what would differ on this node, and changes noth
   using _hanging = (await register({ name: "silent.example.com" })).hang("GetInfo");
   await node.put("kubelet/device-plugins/gpu.sock", "");
   await node.put("kubelet/device-plugins/kubelet.sock", "");
-  assert.equal(await kubeletDoctor(await node.context(), true), 3);
+  assert.equal(await kubeletDoctor(await node.context(), true, node.places), 3);
   const { checks } = JSON.parse(node.printed) as { readonly checks: readonly Record<string, string>[] };
   const found = checks.map(({ name, ok, detail }) => `${ok} ${name}: ${detail}`);
   assert.match(
@@ -119,7 +119,7 @@ test("doctor reports every problem of flags and fields, and still checks what th
   await using node = await KubeadmNode.open(`${wrong.join("\n")}\n`);
   await node.put("flags.env", 'KUBELET_KUBEADM_ARGS="--nodename=a --kubconfig b --network-plugin=cni --v=x"\n');
   await node.put("manifests/bad.yaml", "kind: Pod\n");
-  assert.equal(await kubeletDoctor(await node.context(), true), 3);
+  assert.equal(await kubeletDoctor(await node.context(), true, node.places), 3);
   const { checks } = JSON.parse(node.printed) as { readonly checks: readonly Record<string, string>[] };
   const found = checks.map(({ name, ok, detail }) => `${ok} ${name}: ${detail}`);
   for (const pattern of [
@@ -153,7 +153,7 @@ test("doctor checks what the kubelet's start would: reservations, kubeconfigs, p
     ...["--image-credential-provider-bin-dir=/nonexistent", "--cloud-metadata=mars", "--exit-on-lock-contention"],
   ];
   await node.put("flags.env", `KUBELET_KUBEADM_ARGS="${flags.join(" ")}"\n`);
-  assert.equal(await kubeletDoctor(await node.context(), true), 3);
+  assert.equal(await kubeletDoctor(await node.context(), true, node.places), 3);
   const { checks } = JSON.parse(node.printed) as { readonly checks: readonly Record<string, string>[] };
   const found = checks.map(({ name, ok, detail }) => `${ok} ${name}: ${detail}`);
   for (const pattern of [
@@ -174,7 +174,7 @@ test("doctor checks what the kubelet's start would: reservations, kubeconfigs, p
 test("without the configuration's file, doctor does not check a runtime of defaults", async () => {
   await using node = await KubeadmNode.open();
   await rm(join(node.directory, "config.yaml"));
-  assert.equal(await kubeletDoctor(await node.context(), false), 3);
+  assert.equal(await kubeletDoctor(await node.context(), false, node.places), 3);
   assert.match(node.printed, /✗ configuration +failed to read kubelet config file: .*config\.yaml/u);
   assert.match(node.printed, /control groups/u);
   assert.doesNotMatch(node.printed, /runtime/u);
@@ -196,15 +196,18 @@ test("a machine without a kubelet is distinguished from one with unreadable unit
   await using node = await KubeadmNode.open();
   const context = await node.context();
   node.refusal = "No files found for kubelet.service.\n";
-  await assert.rejects(kubeletDoctor(context, false), /this machine has no kubelet\.service/u);
+  await assert.rejects(kubeletDoctor(context, false, node.places), /this machine has no kubelet\.service/u);
   node.refusal = "Failed to connect to bus: Host is down\n";
-  for (const ask of [kubeletDoctor(context, false), joinCommand(context, { fromKubeadm: true }, node.places)]) {
+  for (const ask of [
+    kubeletDoctor(context, false, node.places),
+    joinCommand(context, { fromKubeadm: true }, node.places),
+  ]) {
     await assert.rejects(ask, /^PodwrightError: systemctl cat kubelet\.service: Failed to connect to bus/u);
   }
   node.refusal = "";
   await rm(join(node.directory, "flags.env"));
   await mkdir(join(node.directory, "flags.env"));
-  await assert.rejects(kubeletDoctor(context, false), /flags\.env/u);
+  await assert.rejects(kubeletDoctor(context, false, node.places), /flags\.env/u);
 });
 
 test("a configuration is enabled as a service, and disabled again", async () => {

@@ -63,17 +63,23 @@ test("podwright alone on a terminal says whether the machine is ready, and what 
   await withPodwright(async (podwright) => {
     const [missing, remedy] = await welcome(podwright, without("containerd"));
     assert.equal(missing, 3, remedy);
-    assert.match(remedy, /✗ programs: missing: containerd\n {2}→ run: apt-get install containerd\nthen: podwright\n$/u);
+    assert.match(
+      remedy,
+      /✗ programs: missing: containerd\n {2}→ run: apt-get install containerd\nthen: \S*podwright\n$/u,
+    );
     const [ready, first] = await welcome(podwright);
     assert.equal(ready, 0, first);
     assert.match(first, /^podwright \S+ runs Kubernetes pods on this machine\.\n✓ ready to run pods\n/u);
-    assert.match(first, /\n {2}podwright run \S*examples\/hello\.yaml\n {2}podwright --help\n$/u);
+    assert.match(first, /\n {2}\S*podwright run --state-dir \S+ \S*examples\/hello\.yaml\n {2}\S*podwright --help\n$/u);
     await expectNothingStarted(podwright);
     await podwright.succeed("run", "--detach", "--wait", "none", await webManifest(podwright));
-    assert.match((await welcome(podwright))[1], /✓ 1 pod here: podwright ps\n$/u);
+    assert.match((await welcome(podwright))[1], /✓ 1 pod here: \S*podwright ps --state-dir \S+\n$/u);
     const [refused, whose] = await welcome(podwright, ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]);
     assert.equal(refused, 3, whose);
-    assert.match(whose, /! an engine runs here, and only root may see its pods: sudo podwright ps\n$/u);
+    assert.match(
+      whose,
+      /! an engine runs here, and only root may see its pods: sudo \S*podwright ps --state-dir \S+\n$/u,
+    );
     await podwright.succeed("stop", "--grace", "0", "web");
   }, system);
 });

@@ -90,9 +90,13 @@ export async function preflight(context: CheckContext): Promise<Preflight> {
 /** The facts; throws a PodwrightError (environment) with one line a failed check when there is one. */
 export function requireReady({ checks, facts }: Preflight): MachineFacts {
   if (facts !== undefined) return facts;
-  const lines = checks
-    .filter(({ ok }) => ok === "failed")
-    .map(({ name, detail, remedy }) => `${name}: ${detail}; ${remedy ?? "see podwright doctor"}`);
+  const problems = checks.filter(({ ok }) => ok === "failed");
+  const [first] = problems;
+  if (first !== undefined && problems.length === 1) {
+    const { name, detail, remedy = "see podwright doctor" } = first;
+    throw new PodwrightError(ExitCode.environment, `${name}: ${detail}`, { remedy });
+  }
+  const lines = problems.map(({ name, detail, remedy }) => `${name}: ${detail}; ${remedy ?? "see podwright doctor"}`);
   throw new PodwrightError(ExitCode.environment, lines.join("\n"));
 }
 
