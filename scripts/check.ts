@@ -15,7 +15,10 @@ interface Check {
   readonly remedy: string;
 }
 
-const shellScripts = globSync(["scripts/*.sh", "scripts/hooks/*", "scripts/deb/*", "bin/podwright"], { cwd: root });
+const shellScripts = globSync(
+  ["scripts/*.sh", "scripts/hooks/*", "scripts/deb/*", "test/vm/**/*.sh", "bin/podwright"],
+  { cwd: root },
+);
 
 const checks: readonly Check[] = [
   { name: "types", command: bin("tsc"), args: ["-p", "."], remedy: "" },

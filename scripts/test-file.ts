@@ -1,7 +1,7 @@
 /** Runs test files, one or several in a process, and collects the outcomes of their tests. */
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
-import { readFile, rm } from "node:fs/promises";
+import { existsSync, readFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -27,7 +27,11 @@ export interface FileOptions {
   readonly timeoutMs: number;
   /** Ends the file early. */
   readonly signal: AbortSignal;
+  /** Called soon after each test's end. */
+  readonly onTest?: ((test: TestOutcome) => void) | undefined;
 }
+
+const lookEveryMs = 1_000;
 
 /** Time between SIGTERM and SIGKILL. */
 const graceMs = 10_000;
@@ -96,10 +100,28 @@ async function runNode(args: readonly string[], eventsPath: string, options: Fil
   }
 }
 
-async function readOutcomes(path: string): Promise<TestOutcome[]> {
+function readOutcomes(path: string): TestOutcome[] {
   if (!existsSync(path)) return [];
-  const lines = (await readFile(path, "utf8")).split("\n").filter((line) => line !== "");
+  // A line that is still being written is read the next time.
+  const lines = readFileSync(path, "utf8").split("\n").slice(0, -1);
   return lines.map((line) => JSON.parse(line) as TestOutcome);
+}
+
+/** Tells of each test that ends, until disposed of. */
+function followOutcomes(path: string, { onTest }: FileOptions): Disposable {
+  let told = 0;
+  const look = (): void => {
+    const tests = readOutcomes(path);
+    for (const test of tests.slice(told)) onTest?.(test);
+    told = tests.length;
+  };
+  const timer = onTest && setInterval(look, lookEveryMs);
+  return {
+    [Symbol.dispose]: () => {
+      clearInterval(timer);
+      if (onTest !== undefined) look();
+    },
+  };
 }
 
 function explainCrash(exit: Exit, tests: readonly TestOutcome[], timeoutMs: number): string | undefined {
@@ -125,8 +147,9 @@ async function runProcess(
   // The outcomes of an earlier run.
   await rm(eventsPath, { force: true });
   const reporter = `--test-reporter=${join(options.root, "scripts/test-reporter.ts")}`;
+  using _told = followOutcomes(eventsPath, options);
   const exit = await runNode([reporter, "--test-reporter-destination=stdout", ...args], eventsPath, options);
-  return { exit, tests: await readOutcomes(eventsPath) };
+  return { exit, tests: readOutcomes(eventsPath) };
 }
 
 /** Runs a test file in a process of its own. */

@@ -21,6 +21,7 @@ import { parseArgs } from "node:util";
 import { eachOf } from "../src/base/side-by-side.ts";
 import { readAllRows, unshown } from "./compatibility.ts";
 import { type FileResult, runTestFile, runTogether } from "./test-file.ts";
+import type { TestOutcome } from "./test-reporter.ts";
 
 const root = dirname(import.meta.dirname);
 const minuteMs = 60_000;
@@ -36,7 +37,7 @@ interface Group {
   readonly together?: number;
   readonly timeoutMs: number;
   readonly needsRoot: boolean;
-  /** Also shows the files' output when nothing failed. */
+  /** Shows each test as it ends, and the files' output also when nothing failed. */
   readonly prints?: boolean;
 }
 
@@ -53,7 +54,7 @@ function plan(options: {
     options.filters.some((filter) => file.includes(filter) || file.startsWith(inProject(filter)));
   const find = (...patterns: string[]): string[] => globSync(patterns, { cwd: root }).toSorted().filter(wanted);
   if (options.vm) {
-    // Others only by name: those of packages restart the machine, and most integration tests show nothing new there.
+    // Others only by name, as run.sh names the files of its parts: they take hours, and those of packages restart it.
     const usual = ["test/vm/*.test.ts", "test/integration/user-namespaces.test.ts"];
     const all = ["test/vm/**/*.test.ts", "test/integration/*.test.ts"];
     const files = find(...(options.filters.length > 0 ? all : usual));
@@ -89,6 +90,11 @@ function isBad(result: FileResult): boolean {
   return result.crash !== undefined || result.tests.some((test) => test.outcome === "failed");
 }
 
+/** One line for a test that ended, where files take long. */
+function printTest({ outcome, title, durationMs }: TestOutcome): void {
+  if (outcome !== "skipped") console.log(`  ${outcome} after ${(durationMs / 1000).toFixed(1)} s: ${title}`);
+}
+
 /** One line for the file; below it the failures with the file's output. */
 function printFile(result: FileResult, { prints = false }: Group): void {
   const failed = result.tests.filter((test) => test.outcome === "failed");
@@ -96,9 +102,6 @@ function printFile(result: FileResult, { prints = false }: Group): void {
   const bad = isBad(result);
   const count = `${result.tests.length} ${result.tests.length === 1 ? "test" : "tests"}`;
   console.log(`${bad ? "FAIL" : "ok  "} ${result.file}  ${count}, ${(result.durationMs / 1000).toFixed(1)} s`);
-  for (const test of result.tests) {
-    if (prints && test.outcome === "passed") console.log(`  passed: ${test.title}`);
-  }
   for (const test of skipped) console.log(`  skipped: ${test.title}: ${test.detail || "no reason given"}`);
   for (const test of failed) {
     const place = test.file === undefined ? result.file : `${relative(root, test.file)}:${test.line ?? 1}`;
@@ -115,10 +118,13 @@ function inLots<T>(items: readonly T[], size: number): T[][] {
 /** Runs a group's files, printing each as it ends. */
 async function runGroup(group: Group, scratch: string, signal: AbortSignal): Promise<FileResult[]> {
   const results: FileResult[] = [];
-  const options = { root, scratch, timeoutMs: group.timeoutMs, signal };
+  const onTest = group.prints ? printTest : undefined;
+  const options = { root, scratch, timeoutMs: group.timeoutMs, signal, onTest };
   await eachOf(inLots(group.files, group.together ?? 1), group.atOnce, async (files) => {
     if (signal.aborted) return;
     const [only] = files;
+    // A machine that ends early leaves no other trace of the file.
+    if (group.prints) for (const file of files) console.log(`run  ${file}`);
     const ended =
       files.length === 1 && only !== undefined ? [await runTestFile(only, options)] : await runTogether(files, options);
     results.push(...ended);

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { runTestFile } from "../scripts/test-file.ts";
+import type { TestOutcome } from "../scripts/test-reporter.ts";
 
 const root = dirname(import.meta.dirname);
 
@@ -63,6 +66,25 @@ describe("the test runner", () => {
     assert.ok(lines.some((line) => line.includes("late")));
     assert.equal(lines.at(-1), "2 passed, 1 failed");
     assert.equal(code, 1);
+  });
+  it("tells of each test soon after its end, while the file goes on", async () => {
+    const path = join(folder, "slow.test.ts");
+    const go = join(folder, "go-on");
+    const waits = `while (!existsSync(${JSON.stringify(go)})) await new Promise((done) => setTimeout(done, 20));`;
+    await writeFile(
+      path,
+      `import { existsSync } from "node:fs"; import { test } from "node:test";
+test("first", () => {}); test("second", async () => { ${waits} });`,
+    );
+    const told: string[] = [];
+    const onTest = ({ title }: TestOutcome): void => {
+      // The file ends only if the first test was told of before.
+      if (told.push(title) === 1) writeFileSync(go, "");
+    };
+    const signal = new AbortController().signal;
+    const { crash } = await runTestFile(path, { root, scratch: folder, timeoutMs: 60_000, signal, onTest });
+    assert.equal(crash, undefined);
+    assert.deepEqual(told, ["first", "second"]);
   });
   it("repeats failed tests on request, and reports which passed only then", async () => {
     const mark = join(folder, "ran-before");

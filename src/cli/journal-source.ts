@@ -26,10 +26,7 @@ export async function readJournal(context: JournalContext): Promise<JournalSnaps
     if (!(error instanceof EngineGone)) throw error;
   }
   const entries = await readJournalFromDisk(context);
-  sayNoEngine(
-    context,
-    entries.length === 0 ? "there is no journal of an earlier one either" : "showing the journal of the last one",
-  );
+  sayNoEngine(context, entries.length === 0 ? "no journal exists" : "showing the journal of the last one");
   return { entries, engineRuns: false };
 }
 

@@ -5,6 +5,9 @@ import type { DeleteOptions } from "./deletion.ts";
 import { type ApiObject, type Fields, type Json, textAt } from "./objects.ts";
 import type { PatchType, Registry, Target } from "./registry.ts";
 
+/** How many times as long as usual to wait, on a slow machine. */
+const patience = Math.max(1, Number(process.env["PODWRIGHT_TEST_PATIENCE"] ?? 1) || 1);
+
 /** Strict: mistakes in a test are errors. */
 const caller = { user: loopbackUser, strict: true };
 
@@ -71,7 +74,7 @@ export class Admin {
   /**
    * Waits until an object satisfies a condition.
    * @param holds gets undefined while the object does not exist
-   * @throws Error after `timeoutMs`, with the object
+   * @throws Error after `timeoutMs` (longer on a slow machine), with the object
    */
   async until(
     plural: string,
@@ -83,13 +86,14 @@ export class Admin {
     if (holds(seen())) return seen();
     const met = new AbortController();
     const end = this.#registry.store.subscribe(() => holds(seen()) && met.abort());
-    const timer = setTimeout(() => met.abort(new Error("too late")), timeoutMs);
+    const limitMs = timeoutMs * patience;
+    const timer = setTimeout(() => met.abort(new Error("too late")), limitMs);
     await once(met.signal, "abort");
     clearTimeout(timer);
     end();
     const last = seen();
     if (!holds(last)) {
-      throw new Error(`${plural} ${key} did not become as told within ${timeoutMs} ms: ${JSON.stringify(last)}`);
+      throw new Error(`${plural} ${key} did not become as told within ${limitMs} ms: ${JSON.stringify(last)}`);
     }
     return last;
   }

@@ -3,6 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { podManifest, podObject, politeSleep } from "../support/manifests.ts";
+import { patience } from "../support/patience.ts";
 import { withPodwright } from "../support/podwright.ts";
 
 const broken = {
@@ -78,7 +79,7 @@ describe("invalid input", { concurrency: 2 }, () => {
       const paths = await Promise.all(
         Object.entries(manifests).map(([name, text]) => podwright.manifest(`${name}.yaml`, text)),
       );
-      const end = await podwright.run(["run", "--detach", "--timeout", "12s", ...paths]);
+      const end = await podwright.run(["run", "--detach", "--timeout", `${12 * patience}s`, ...paths]);
       assert.equal(end.exitCode, 1);
       assert.match(
         end.stderr,

@@ -8,6 +8,7 @@ import { systemClock } from "../../src/linux/processes/clock.ts";
 import { discoverRuntime } from "../../src/runtime-service/features.ts";
 import { needsRoot, testDirectory, type TestDirectory } from "../../src/linux/processes/testing.ts";
 import { isCriError, type Cri } from "../../src/ports/cri.ts";
+import { patience } from "../support/patience.ts";
 
 const containerd = process.env["PODWRIGHT_TEST_CONTAINERD"] ?? "/usr/bin/containerd";
 const skip = needsRoot() || (existsSync(containerd) ? false : `${containerd} is not installed`);
@@ -68,10 +69,10 @@ state = "${directory.join("state")}"
 
 /** Waits until the CRI plugin answers: first there is no socket, then one whose services are still loading. */
 async function ready(cri: Cri, runtime: PrivateContainerd): Promise<void> {
-  const giveUpMs = performance.now() + 20_000;
+  const giveUpMs = performance.now() + 20_000 * patience;
   for (;;) {
     try {
-      await cri.runtime.version({}, { timeoutMs: 5_000 });
+      await cri.runtime.version({}, { timeoutMs: 5_000 * patience });
       return;
     } catch (error) {
       if (!isCriError(error, "Unavailable", "Unimplemented", "Unknown") || performance.now() > giveUpMs) {
@@ -97,7 +98,7 @@ async function eventStream(cri: Cri): Promise<"open" | "unsupported"> {
 
 test(
   "the client works with a real containerd, and reconnects after it was killed",
-  { skip, timeout: 90_000 },
+  { skip, timeout: 90_000 * patience },
   async (t) => {
     using directory = testDirectory();
     await using runtime = new PrivateContainerd(directory);

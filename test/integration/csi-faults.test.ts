@@ -9,6 +9,7 @@ import { boundPod } from "../support/bound-pod.ts";
 import { type ClusterNode, withClusterNode } from "../support/cluster-node.ts";
 import { deleted, makeClaim, makeDriverObject } from "../support/csi-claims.ts";
 import { CsiDriver, type DriverCall } from "../support/csi-driver.ts";
+import { patience } from "../support/patience.ts";
 import { until } from "../support/podwright.ts";
 
 interface Scene extends ClusterNode {
@@ -47,7 +48,10 @@ async function verdict({ node }: Scene, pod: string): Promise<string> {
 function assertBackOff(calls: readonly DriverCall[]): void {
   const gaps = calls.slice(1).map(({ atMs }, index) => Math.round(atMs - (calls[index]?.atMs ?? 0)));
   const late = gaps.map((gap, index) => gap - 500 * 2 ** index);
-  assert.ok(gaps.length === 4 && late.every((ms) => ms > -20 && ms < 1500), `tries after ${gaps.join(", ")} ms`);
+  assert.ok(
+    gaps.length === 4 && late.every((ms) => ms > -20 && ms < 1500 * patience),
+    `tries after ${gaps.join(", ")} ms`,
+  );
 }
 
 const faults: Readonly<Record<string, (scene: Scene, driver: CsiDriver) => Promise<void>>> = {

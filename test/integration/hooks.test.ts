@@ -3,6 +3,7 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import { test } from "node:test";
 import type { JournalEntry } from "../../src/journal/entry.ts";
 import { politeSleep } from "../support/manifests.ts";
+import { patience } from "../support/patience.ts";
 import { type Podwright, until, withPodwright } from "../support/podwright.ts";
 
 interface TestContainer {
@@ -59,7 +60,10 @@ async function between(
 }
 
 function assertAbout(actualMs: number, expectedMs: number): void {
-  assert.ok(actualMs >= expectedMs - 250 && actualMs < expectedMs + 2500, `${actualMs} ms, not about ${expectedMs} ms`);
+  assert.ok(
+    actualMs >= expectedMs - 250 && actualMs < expectedMs + 2500 * patience,
+    `${actualMs} ms, not about ${expectedMs} ms`,
+  );
 }
 
 test("a preStop hook's time is part of the grace period, and a container that ignores SIGTERM is killed at its end", async () => {

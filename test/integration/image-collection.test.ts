@@ -23,6 +23,7 @@ import { runtimeLayout } from "../../src/private-runtime/layout.ts";
 import { preflight, requireReady } from "../../src/private-runtime/preflight/preflight.ts";
 import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
 import { machine } from "../support/machine.ts";
+import { patience } from "../support/patience.ts";
 import { Registry } from "../support/registry.ts";
 import { removeDirectories } from "../support/traces.ts";
 import { silentLog } from "../support/sources.ts";
@@ -38,7 +39,7 @@ const [highThresholdPercent, lowThresholdPercent] = [70, 40];
 after(() => cleanUps.disposeAsync());
 
 async function run(program: string, ...given: readonly string[]): Promise<void> {
-  const { exitCode, stderr } = await systemProcesses.run(program, given, { timeoutMs: 30_000 });
+  const { exitCode, stderr } = await systemProcesses.run(program, given, { timeoutMs: 30_000 * patience });
   assert.equal(exitCode, 0, `${program} ${given.join(" ")}: ${stderr}`);
 }
 

@@ -4,6 +4,7 @@ import type { Container } from "../../src/api/container.ts";
 import type { JournalEntry } from "../../src/journal/entry.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import { politeSleep } from "../support/manifests.ts";
+import { patience } from "../support/patience.ts";
 import { type Podwright, sleep, until, withPodwright } from "../support/podwright.ts";
 
 type Part = Partial<Container>;
@@ -83,7 +84,7 @@ describe("pod lifecycle", { concurrency: 2 }, () => {
         ({ what, kind }) => what === "StartContainer" && kind === "action",
       );
       assert.ok(first && second && third);
-      assert.ok(second.time - first.time < 8_000, "the first restart is at once");
+      assert.ok(second.time - first.time < 8_000 * patience, "the first restart is at once");
       assert.ok(third.time - second.time >= 9_500, `the second came after ${third.time - second.time} ms`);
     });
   });
@@ -147,7 +148,7 @@ describe("pod lifecycle", { concurrency: 2 }, () => {
             shell("app", `${serve}; sleep ${wellMs / 1000}; rm /tmp/w/live; ${politeSleep}`, {
               livenessProbe: { ...get("/live"), ...often, failureThreshold: 3 },
             }),
-            shell("gated", `sleep 3; touch /work/ready; sleep 3; rm /work/ready; ${politeSleep}`, {
+            shell("gated", `sleep 3; touch /work/ready; sleep ${3 * patience}; rm /work/ready; ${politeSleep}`, {
               readinessProbe: { exec: { command: ["test", "-f", "/work/ready"] }, ...often, failureThreshold: 1 },
             }),
           ],

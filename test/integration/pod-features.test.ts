@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { describe, test } from "node:test";
 import type { JournalEntry } from "../../src/journal/entry.ts";
 import { politeSleep } from "../support/manifests.ts";
+import { patience } from "../support/patience.ts";
 import { type Podwright, sleep, withPodwright } from "../support/podwright.ts";
 
 const image = { image: "podwright.local/demo:1", imagePullPolicy: "IfNotPresent" };
@@ -215,7 +216,7 @@ describe("features of pods on a real runtime", { concurrency: 2 }, () => {
       await sleep(100);
       const created = actions(await entriesOf(podwright, "crash", "CreateContainer")).at(-1);
       const waitedMs = (created?.time ?? 0) - ended;
-      assert.ok(waitedMs > 9_000 && waitedMs < 40_000, `restarted after ${waitedMs} ms`);
+      assert.ok(waitedMs > 9_000 && waitedMs < 40_000 * patience, `restarted after ${waitedMs} ms`);
     });
   });
 });

@@ -8,6 +8,7 @@ import { systemProcesses } from "../../src/linux/processes/processes.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import { importImageOfUser } from "../support/images.ts";
 import { politeSleep } from "../support/manifests.ts";
+import { patience } from "../support/patience.ts";
 import { type Podwright, until, withPodwright } from "../support/podwright.ts";
 import { ownProgram } from "../support/program.ts";
 
@@ -232,7 +233,9 @@ describe("a hostile pod cannot", { concurrency: 2 }, () => {
       // script(1) gives the command a terminal.
       const logs = [...ownProgram, "logs", "loud", "app", "--state-dir", podwright.layout.stateDirectory];
       const command = logs.join(" ");
-      const onTerminal = await systemProcesses.run("script", ["-qec", command, "/dev/null"], { timeoutMs: 30_000 });
+      const onTerminal = await systemProcesses.run("script", ["-qec", command, "/dev/null"], {
+        timeoutMs: 30_000 * patience,
+      });
       assert.equal(onTerminal.exitCode, 0, onTerminal.stdout.slice(-500));
       assert.doesNotMatch(onTerminal.stdout.replaceAll("\r\n", "\n"), /[^\n\P{Cc}]/u);
       assert.match(onTerminal.stdout, /\\x1b\]0;owned\\x07/);

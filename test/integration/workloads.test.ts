@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { ApiObject, Fields } from "../apiserver/objects.ts";
 import { type ClusterNode, withClusterNode } from "../support/cluster-node.ts";
 import { Kubectl, noKubectl } from "../support/kubectl.ts";
+import { patience } from "../support/patience.ts";
 import { sleep, until } from "../support/podwright.ts";
 import { isReady, type PodTemplate, Workloads } from "../support/workloads.ts";
 
@@ -150,7 +151,7 @@ test("a node drained by kubectl lets its pods end, and kubectl describe shows wh
     await until("the events", async () => (await described()).includes("Container started"));
     assert.match(await described(), /Status:\s+Running[^]*Ready\s+True[^]*Normal\s+Started\s+\S+\s+kubelet/);
     assert.match(await kubectl.succeed("describe", "node", "node1"), /Ready\s+True[^]*KubeletReady[^]*evicted/);
-    const drained = await kubectl.succeed("drain", "node1", "--force", "--timeout=60s");
+    const drained = await kubectl.succeed("drain", "node1", "--force", `--timeout=${60 * patience}s`);
     assert.match(drained, /pod\/evicted evicted/);
     assert.equal(server.admin.find("pods", "default/evicted"), undefined);
     await cluster.gone("evicted");

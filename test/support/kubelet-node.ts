@@ -8,12 +8,13 @@ import { preflight, requireReady } from "../../src/private-runtime/preflight/pre
 import type { Programs } from "../../src/private-runtime/programs.ts";
 import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
 import type { RunningCommand } from "./command.ts";
+import { leavingCgroupsToSystemd, nodeCgroupDriver } from "./cgroup-driver.ts";
 import { freePort } from "./free-port.ts";
 import { machine } from "./machine.ts";
 import { patience } from "./patience.ts";
 import { Podwright, sleep, until } from "./podwright.ts";
 import type { TestRuntime } from "./runtimes.ts";
-import { journaledUids, tracesOf } from "./traces.ts";
+import { cgroupsOf, journaledUids, tracesOf } from "./traces.ts";
 
 /** A `podwright kubelet` with its own containerd, configuration, cgroup and static pod directory. */
 export class KubeletNode {
@@ -98,7 +99,12 @@ authorization: { mode: AlwaysAllow }
   async startContainerdWith(other: Partial<Programs> = {}): Promise<void> {
     const { layout, runtime } = this.podwright;
     const facts = requireReady(await preflight({ ...machine, layout, searchPath: [runtime.binDirectory] }));
-    await ensurePrivateRuntime(machine, layout, { ...facts, programs: { ...facts.programs, ...other } });
+    const programs = { ...facts.programs, ...other };
+    const containerd =
+      nodeCgroupDriver === "systemd"
+        ? await leavingCgroupsToSystemd(programs.containerd, this.podwright.path("programs"))
+        : programs.containerd;
+    await ensurePrivateRuntime(machine, layout, { ...facts, programs: { ...programs, containerd } });
   }
 
   /** Writes a manifest into staticPodPath, replacing an existing one. */
@@ -132,6 +138,7 @@ authorization: { mode: AlwaysAllow }
     await sleep(100);
     // As with the Go kubelet, the root directory stays a shared mount.
     await systemMounts.unmount(layout.kubeletRoot);
+    for (const path of await cgroupsOf(layout)) await machine.cgroups.remove(path);
     const traces = await tracesOf(layout, uids);
     if (traces.length > 0) throw new Error(`left on the machine:\n${traces.join("\n")}`);
   }

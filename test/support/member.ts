@@ -5,6 +5,7 @@ import type { RunningCommand } from "./command.ts";
 import { ControlPlane } from "./control-plane.ts";
 import type { Kubectl } from "./kubectl.ts";
 import { KubeletNode } from "./kubelet-node.ts";
+import { patience } from "./patience.ts";
 import { until } from "./podwright.ts";
 
 /** The name of the built-in demo image here. */
@@ -70,7 +71,7 @@ export class Member {
   }
 
   async rolledOut(what: string): Promise<void> {
-    await this.kubectl.succeed("rollout", "status", what, "--timeout=180s");
+    await this.kubectl.succeed("rollout", "status", what, `--timeout=${180 * patience}s`);
   }
 
   async pods(selector: string): Promise<readonly ListedPod[]> {

@@ -26,7 +26,7 @@ import { patience } from "./patience.ts";
 import { ownEnvironment, ownProgram } from "./program.ts";
 import { PtyCommand } from "./pty.ts";
 import { runtimeUnderTest, type TestRuntime } from "./runtimes.ts";
-import { journaledUids, mountsOf, processesOf, removeDirectories, removeLogs, tracesOf } from "./traces.ts";
+import { cgroupsOf, journaledUids, mountsOf, processesOf, removeDirectories, removeLogs, tracesOf } from "./traces.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const prefix = "podwright-it-";
@@ -356,6 +356,7 @@ async function removeEverything(layout: RuntimeLayout): Promise<void> {
   for (const { pid } of await processesOf(layout)) systemProcesses.kill(pid, "SIGKILL");
   await until("processes to end", async () => (await processesOf(layout)).length === 0).catch(() => {});
   await stopPrivateRuntime(machine, layout, { busybox: "/bin/busybox", iptables: "/usr/sbin/iptables" });
+  for (const path of await cgroupsOf(layout)) await machine.cgroups.remove(path).catch(() => {});
   for (const target of (await mountsOf(layout)).toReversed()) await systemMounts.unmount(target, { lazy: true });
   await removeLogs(uids);
   await removeDirectories(layout);

@@ -7,6 +7,7 @@ import { systemProcesses } from "../../src/linux/processes/processes.ts";
 import { type RuntimeLayout, SUBNET_CLAIM_DIRECTORY } from "../../src/private-runtime/layout.ts";
 import { rootRegistration } from "../../src/private-runtime/node-roots.ts";
 import { runtimeLockPath } from "../../src/private-runtime/ownership.ts";
+import { cgroupPaths } from "./cgroup-driver.ts";
 import { machine } from "./machine.ts";
 import { patience } from "./patience.ts";
 
@@ -24,7 +25,15 @@ export async function processesOf(layout: RuntimeLayout): Promise<{ pid: number;
 }
 
 async function podProcesses(layout: RuntimeLayout): Promise<number[]> {
-  return (await machine.cgroups.exists(layout.cgroupRoot)) ? machine.cgroups.pids(layout.cgroupRoot) : [];
+  const found = await cgroupsOf(layout);
+  return (await Promise.all(found.map((path) => machine.cgroups.pids(path)))).flat();
+}
+
+/** The pods' parent cgroup, if it exists. */
+export async function cgroupsOf(layout: RuntimeLayout): Promise<string[]> {
+  const found: string[] = [];
+  for (const path of cgroupPaths(layout.cgroupRoot)) if (await machine.cgroups.exists(path)) found.push(path);
+  return found;
 }
 
 export async function mountsOf(layout: RuntimeLayout): Promise<string[]> {
@@ -48,7 +57,7 @@ export async function tracesOf(layout: RuntimeLayout, uids: ReadonlySet<string>)
   const found: string[] = [];
   for (const { pid, command } of await processesOf(layout)) found.push(`process ${pid} ${command}`);
   for (const target of await mountsOf(layout)) found.push(`mount ${target}`);
-  if (await machine.cgroups.exists(layout.cgroupRoot)) found.push(`cgroup ${layout.cgroupRoot}`);
+  for (const path of await cgroupsOf(layout)) found.push(`cgroup ${path}`);
   for (const name of await namesIn("/sys/class/net")) if (name === layout.cni.bridge) found.push(`interface ${name}`);
   for (const line of await firewallRules(layout)) found.push(`iptables rule ${line}`);
   for (const path of await pathsLeft(layout, uids)) found.push(`path ${path}`);

@@ -2,6 +2,8 @@
 # What the machine of run.sh does once it is up: it becomes a node, and tests podwright.
 exec </dev/null >/dev/ttyS1 2>&1
 cd /podwright || exit
+. ./environment
+. test/vm/shape.sh
 cp -rT test/vm/files /
 echo "$(uname -r), $(systemctl --version | head -n 1), cgroups: $(stat -f -c %T /sys/fs/cgroup)"
 containerd --version

@@ -1,13 +1,26 @@
 #!/bin/sh
-# Runs the tests of this folder in a virtual machine as podwright's users have it: systemd is process 1, cgroups are
-# v2, containerd is the machine's own and leaves cgroups to systemd. QEMU needs no KVM (everything is slower then).
+# Runs tests in a virtual machine as podwright's users have it: systemd is process 1, cgroups are v2, containerd is the
+# machine's own and leaves cgroups to systemd, and so does the containerd of `podwright kubelet` in integration tests.
+# QEMU needs no KVM (everything is slower then).
 #
-#   run.sh [--rebuild] [--suite SUITE] [PATH…]
+#   run.sh [OPTION…] [PART…|all|PATH…]
+#   run.sh --list
 #
-# --rebuild: makes the machine's disk anew. --suite: of Debian (default: forky). PATH: only test files whose path holds it.
+# PART: a part of the suite, as --list prints them (test/vm/parts.txt); each has a machine of its own, `all` is every one of
+# them. PATH: test files whose path holds it, together in one machine. Neither: the tests of this folder.
+#
+# --list: prints the parts, the minutes that each is expected to take without KVM, and the files that cannot run here.
+# --suite SUITE: of Debian (default: forky). --rebuild: makes the machine's disk anew.
+# --cpus N: processors (2). --memory SIZE: of the machine, in M or G (3G). --numa N: NUMA nodes, among which both are
+# divided evenly (1). --hugepages N: huge pages of 2 MiB that the kernel sets aside at boot (0).
+# --swap SIZE: swap space (none). --disk SIZE: another disk with ext4, whose mount point is in PODWRIGHT_VM_DISK (none).
+# --cgroup-driver cgroupfs|systemd: of the containerd of `podwright kubelet` in integration tests (systemd).
+# --name NAME: of the run, in the name of its logs.
+#
 # The disk is made once, from Debian's packages, and kept in .cache/vm/; the machine works on a copy that is thrown away.
-# The tests' output goes to stdout; its last line is `N passed, N failed`. Exit status: 0 all passed, 1 not, 3 something
-# is missing here.
+# The tests' output goes to stdout; its last line is `N passed, N failed`. It and what the machine said are kept in
+# .cache/vm/SUITE/logs/, of the last runs. A failed run ends with the tests that failed, its logs, and the command that
+# repeats them. Exit status: 0 all passed, 1 not, 2 bad arguments, 3 something is missing here.
 #
 # test/vm/packages/deb and test/vm/packages/npm install podwright as users do and reboot the machine, so each needs a run
 # of its own, on the Debian of --suite. PODWRIGHT_VM_EARLIER is an earlier .deb to upgrade from (default: the same one).
@@ -15,14 +28,21 @@
 set -eu
 root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root"
-suite=forky # the oldest with runc 1.2, which mounts with ids mapped
-time_limit=45m
+parts=test/vm/parts.txt
+limit_minutes=45
+kept_runs=20 # whose logs are kept
 
 say() { printf '%s\n' "vm: $*" >&2; }
 fail() {
   say "$*"
   exit 3
 }
+# shellcheck source=test/vm/options.sh
+. test/vm/options.sh
+read_options "$@"
+shift "$option_words"
+! has_part "$@" || run_parts "$@"
+check_paths "$@"
 
 [ "$(id -u)" -eq 0 ] || fail "run this as root: it makes a Debian system in a folder"
 for program in debootstrap:debootstrap qemu-system-x86_64:qemu-system-x86 mke2fs:e2fsprogs; do
@@ -30,25 +50,12 @@ for program in debootstrap:debootstrap qemu-system-x86_64:qemu-system-x86 mke2fs
 done
 [ -x node_modules/node/bin/node ] || fail "node_modules is not complete; run: sh scripts/setup.sh --test"
 
-rebuild=
-while :; do
-  case ${1:-} in
-    --rebuild) rebuild=1 ;;
-    --suite)
-      suite=${2:?the suite is missing}
-      shift
-      ;;
-    -*) fail "unknown option $1" ;;
-    *) break ;;
-  esac
-  shift
-done
 case ${1:-} in
   *packages*) packages=1 ;;
   *) packages= ;;
 esac
 cache=$root/.cache/vm/$suite
-mkdir -p "$cache"
+mkdir -p "$cache/logs"
 work=$(mktemp -d "$cache/work.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
@@ -64,7 +71,11 @@ make_machine() {
   chmod 755 "$system/usr/sbin/policy-rc.d"
   chroot "$system" env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install \
     systemd systemd-sysv dbus udev kmod procps iproute2 iptables uidmap initramfs-tools linux-image-cloud-amd64 \
-    containerd runc containernetworking-plugins catatonit busybox-static libatomic1 libstdc++6 xfsprogs
+    containerd runc containernetworking-plugins catatonit busybox-static libatomic1 libstdc++6 xfsprogs \
+    e2fsprogs python3
+  # Only its program: its set-up needs /proc, and its service is of no use.
+  chroot "$system" sh -e -c "cd /tmp && apt-get -q download docker-registry && dpkg -x docker-registry_*.deb . && mv usr/bin/docker-registry /usr/bin"
+  rm -rf "$system"/tmp/*
   rm "$system/usr/sbin/policy-rc.d"
   mkdir "$system/podwright"
   echo 'LABEL=podwright /podwright ext4 x-systemd.device-timeout=900 0 0' >"$system/etc/fstab"
@@ -92,7 +103,7 @@ make_packages() {
 make_project_disk() {
   project=$work/project
   mkdir -p "$project/node_modules"
-  cp -r bin docs scripts src test web package.json package-lock.json "$project/"
+  cp -r bin docs examples scripts src test web ./*.md package.json package-lock.json "$project/"
   sh scripts/node.sh scripts/build.ts "$project/dist" >&2
   # What the bundle is made of, which the tests import from its sources, and the tests' own.
   bundled=$(sed -n 's/^ *"name": "\(.*\)",$/\1/p' "$project/dist/packages.json")
@@ -100,9 +111,14 @@ make_project_disk() {
     mkdir -p "$project/node_modules/$(dirname "$package")"
     cp -r "node_modules/$package" "$project/node_modules/$package"
   done
-  # The machine has no mke2fs. Only with this feature does ext4 account for projects.
+  # Only with this feature does ext4 account for projects.
   mke2fs -q -t ext4 -I 256 -O project,quota -E quotatype=prjquota "$project/projects.ext4" 64M
   printf '%s\n' "$@" >"$project/test-arguments"
+  environment >"$project/environment"
+  # The versions that scripts/fetch-runtimes.sh brought, where tests look for them.
+  for kubectl in .cache/runtimes/*/usr/bin/kubectl; do
+    [ ! -x "$kubectl" ] || install -D "$kubectl" "$project/$kubectl"
+  done
   [ -z "$packages" ] || make_packages
   if [ -n "${PODWRIGHT_CONTROL_PLANE:-}" ]; then
     cp -rL "$PODWRIGHT_CONTROL_PLANE" "$project/control-plane"
@@ -115,15 +131,29 @@ make_project_disk() {
 # A disk that an earlier version of make_machine made is made anew.
 recipe=$(sed -n '/^make_machine() {/,/^}/p' "$0" | cksum)
 [ -z "$rebuild" ] && [ "$(cat "$cache/recipe" 2>/dev/null)" = "$recipe" ] || rm -f "$cache/system.img"
-[ -f "$cache/system.img" ] || make_machine >"$cache/make.log" 2>&1 || {
-  tail -n 15 "$cache/make.log" >&2
-  fail "the machine could not be made (see $cache/make.log)"
-}
+if ! [ -f "$cache/system.img" ]; then
+  # Within a condition it would go on after a command that failed.
+  set +e
+  (
+    set -e
+    make_machine
+  ) >"$cache/make.log" 2>&1
+  made=$?
+  set -e
+  [ "$made" -eq 0 ] || {
+    tail -n 15 "$cache/make.log" >&2
+    fail "the machine could not be made (see $cache/make.log)"
+  }
+fi
 make_project_disk "$@"
 
 say "starting the machine"
-console=$cache/console.log
-output=$cache/output.log
+logs=$cache/logs/$(date +%Y%m%d-%H%M%S)-${name:-tests}
+mkdir -p "$logs"
+console=$logs/console.log
+output=$logs/output.log
+for log in console output; do ln -sfn "$logs/$log.log" "$cache/$log.log"; done
+find "$cache/logs" -mindepth 1 -maxdepth 1 -type d | sort -r | tail -n "+$((kept_runs + 1))" | xargs -r rm -rf
 if [ -n "$packages" ]; then
   # All that a machine starts at boot, and the tests beside it, once more after their reboot.
   boot="systemd.unit=multi-user.target systemd.wants=kernel-command-line.service"
@@ -138,18 +168,20 @@ else
   runs=1
   reboots=-no-reboot
 fi
-# One thread emulates both processors: with a thread each, V8 aborts now and then when it checks its compiled code.
+[ "$hugepages" -eq 0 ] || boot="$boot hugepagesz=2M hugepages=$hugepages"
+make_extra_disks
+# One thread emulates all processors: with a thread each, V8 aborts now and then when it checks its compiled code.
 # The second serial line is for the tests; `systemd.run` is what the machine is for, and it ends with that.
-# shellcheck disable=SC2086 # an option or none
-timeout "$time_limit" qemu-system-x86_64 -accel tcg,thread=single -cpu Nehalem -smp 2 -m 3G $reboots -nic none \
+# shellcheck disable=SC2046,SC2086 # options or none
+timeout "${limit_minutes}m" qemu-system-x86_64 -accel tcg,thread=single -cpu Nehalem $(shape_options) $reboots -nic none \
   -display none -monitor none -serial "file:$console" -serial stdio -snapshot \
   -drive "file=$cache/system.img,format=raw,if=virtio" -drive "file=$work/project.img,format=raw,if=virtio" \
-  -kernel "$cache/vmlinuz" -initrd "$cache/initrd" \
-  -append "root=/dev/vda rw console=ttyS0 panic=-1 quiet systemd.show_status=error systemd.default_device_timeout_sec=900 \
+  $(extra_disk_options) -kernel "$cache/vmlinuz" -initrd "$cache/initrd" \
+  -append "root=LABEL=system rw console=ttyS0 panic=-1 quiet systemd.show_status=error systemd.default_device_timeout_sec=900 \
 $boot systemd.run=\"/bin/sh /podwright/$guest\" \
 systemd.run_success_action=$end systemd.run_failure_action=$end" </dev/null |
   sed -u 's,\r$,,' | tee "$output"
 [ "$(grep -c '^[1-9][0-9]* passed, 0 failed' "$output")" -eq "$runs" ] || {
-  say "what the machine itself said is in $console"
+  report_failure "$@"
   exit 1
 }

@@ -3,6 +3,8 @@
 # more after a restart of the machine.
 exec </dev/null >/dev/ttyS1 2>&1
 cd /podwright || exit
+. ./environment
+. test/vm/shape.sh
 echo "$(. /etc/os-release && echo "$PRETTY_NAME"), $(uname -r), $(systemctl --version | head -n 1), $(containerd --version)"
 ip link set lo up
 ip link add eth0 type dummy
