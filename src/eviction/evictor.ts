@@ -45,6 +45,8 @@ export class Evictor {
   readonly #deps: EvictorDependencies;
   readonly #victims: Victims;
   #services: EvictionServices | undefined;
+  /** When the last pod was evicted, monotonic ms. */
+  #evictedMs = Number.NEGATIVE_INFINITY;
 
   /** @param maxPodGraceSeconds evictionMaxPodGracePeriod */
   constructor(deps: EvictorDependencies, maxPodGraceSeconds: number) {
@@ -87,7 +89,13 @@ export class Evictor {
       data: { ...data, signal, eventMessage: message, ...(annotations && { annotations }) },
     });
     const why: Cause = { code: "PodEvicted", message: explanation, entry, because };
+    this.#evictedMs = this.#deps.clock.monotonic();
     void this.#services?.killer.kill(pod, evicted(message, why, graceSeconds, eviction.disruption));
+  }
+
+  /** Whether a pod was evicted after that moment. @param atMs monotonic */
+  hasEvictedSince(atMs: number): boolean {
+    return this.#evictedMs > atMs;
   }
 
   /** Whether evicted pods still hold resources, also those of earlier runs. */

@@ -211,6 +211,24 @@ test("a pod of an earlier run that becomes known during an observation is waited
   });
 });
 
+test("a pod of an earlier run that becomes known while usage is read is waited for, too", async () => {
+  const scene = new EvictionScene();
+  scene.add(podWith("second"), 400);
+  scene.onRead = () => {
+    if (scene.pods.length > 1) return;
+    scene.add(podWith("first"), 500);
+    scene.evictedBefore("first", 30);
+  };
+  scene.short();
+  await scene.play(async () => {
+    await scene.clock.advance(10_000);
+    assert.deepEqual(scene.victims, ["first"]);
+    scene.gone("first");
+    await scene.clock.advance(1000);
+    assert.deepEqual(scene.victims, ["first", "second"]);
+  });
+});
+
 test("a pod of an earlier run with a long grace period of its own is not waited for longer than evictions last", async () => {
   const scene = new EvictionScene({ maxPodGraceSeconds: 0 });
   scene.add(podWith("first"), 500);

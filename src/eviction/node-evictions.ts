@@ -145,9 +145,12 @@ export class NodeEvictions {
     seen: MachineState,
     because: Cause,
     signal: AbortSignal,
-  ): Promise<"evicted" | "waits" | "nobody"> {
+  ): Promise<"evicted" | "pending" | "waits" | "nobody"> {
     const { log, evictor, accepted, reports } = this.#deps;
     const { ranked, problem, isEarly } = await this.rank(threshold.signal, seen, signal);
+    // While garbage was removed and usage was read, a pod of an earlier run may have become known, or one may have gone
+    // for a limit of its own: what was observed before shows nothing.
+    if (evictor.isPending || evictor.hasEvictedSince(seen.atMs)) return "pending";
     if (isEarly) throw new Error(problem);
     // Where layers are is not known: a pod without logs and volumes may free nothing of the disk that is full.
     const gainsSurely = isOfDisk(threshold.signal) && seen.fileSystems === undefined;
