@@ -90,7 +90,7 @@ function runningUsage({ pod, sample, containers }: PodSample): PodUsage {
   };
 }
 
-function storageUsage(pod: Pod, { containers, volumes, ephemeral }: PodStorage): PodUsage {
+function storageUsage(pod: Pod, { containers, volumes, volumesEndedMs, ephemeral }: PodStorage): PodUsage {
   const measured = volumes.map((volume): VolumeUsage => {
     return { name: volume.name, isLocal: isEphemeral(pod, volume.name), ...diskUsage(volume) };
   });
@@ -103,6 +103,7 @@ function storageUsage(pod: Pod, { containers, volumes, ephemeral }: PodStorage):
       return { name, rootfs: diskUsage(rootfs), logs: diskUsage(logs) ?? nothing };
     }),
     volumes: [...measured, ...unmeasured],
+    volumesEndedMs,
     ephemeralBytes: ephemeral?.usedBytes,
   };
 }

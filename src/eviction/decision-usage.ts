@@ -2,17 +2,25 @@ import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
-import { type FileSystems, isOfDisk, storageParts } from "./file-systems.ts";
-import { type PodUsage, type PodUsageReader, usageOf } from "./pod-usage.ts";
+import { type FileSystems, isOfDisk, type StoragePart, storageParts } from "./file-systems.ts";
+import { measuredMs, type PodUsage, type PodUsageReader, usageOf, withoutVolumes } from "./pod-usage.ts";
 import type { Candidate } from "./rank.ts";
-import type { RecentUsage } from "./recent-usage.ts";
+import type { LastUsage, RecentUsage } from "./recent-usage.ts";
 import type { Signal } from "./thresholds.ts";
+import { keptMs } from "./usage-history.ts";
 
 export interface DecisionUsageDependencies {
   readonly clock: Clock;
   readonly log: Logger;
   readonly usage: PodUsageReader;
   readonly recent: Pick<RecentUsage, "keep" | "last">;
+}
+
+interface Reading {
+  /** Of pods' storage that count. */
+  readonly parts: readonly StoragePart[] | undefined;
+  /** When the decision asked for it, monotonic ms. */
+  readonly beganMs: number;
 }
 
 /** Pods, with what is known of their usage. */
@@ -47,17 +55,23 @@ export class DecisionUsage {
     signal: AbortSignal,
   ): Promise<Candidates> {
     const { clock, log, usage, recent } = this.#deps;
+    const beganMs = clock.monotonic();
+    const parts = storageParts(about, fileSystems);
+    const last = (pod: Pod): Candidate => {
+      const kept = recent.last(about, pod.metadata.uid);
+      return kept === undefined ? { pod, usage: undefined } : this.#candidate(pod, kept, { parts, beganMs });
+    };
     try {
       const usages = isOfDisk(about)
-        ? await this.#storage(about, { pods, fileSystems }, signal)
+        ? await this.#storage(about, { pods, parts, beganMs }, signal)
         : await usage.readRunning(pods, signal);
       recent.keep(about, usages);
       this.#failingSinceMs = undefined;
       const candidates = pods.map((pod): Candidate => {
         const measured = usages.get(pod.metadata.uid);
         // One without processes has no memory, whatever it used before.
-        const isLeftOut = measured === undefined && isOfDisk(about);
-        return isLeftOut ? this.#last(about, pod) : { pod, usage: measured };
+        if (measured === undefined) return isOfDisk(about) ? last(pod) : { pod, usage: undefined };
+        return this.#candidate(pod, { usage: measured, atMs: clock.monotonic() }, { parts, beganMs });
       });
       return { candidates, problem: undefined, isEarly: false };
     } catch (error) {
@@ -65,31 +79,36 @@ export class DecisionUsage {
       const problem = errorMessage(error);
       log.warn("cannot measure what pods use", { signal: about, error: problem });
       const nowMs = clock.monotonic();
-      const candidates = pods.map((pod) => this.#last(about, pod));
+      const candidates = pods.map(last);
       this.#failingSinceMs ??= nowMs;
       const isNothingKnown = candidates.every((candidate) => candidate.usage === undefined);
       return { candidates, problem, isEarly: isNothingKnown && nowMs - this.#failingSinceMs < patienceMs };
     }
   }
 
-  /** What was last known of a pod. */
-  #last(about: Signal, pod: Pod): Candidate {
-    const { clock, recent } = this.#deps;
-    const last = recent.last(about, pod.metadata.uid);
-    if (last === undefined) return { pod, usage: undefined };
-    return { pod, usage: last.usage, measuredAgoMs: clock.monotonic() - last.atMs };
+  /** With the age of a usage that was measured before the decision; what volumes had long ago is not known any more. */
+  #candidate(pod: Pod, { usage, atMs }: LastUsage, { parts, beganMs }: Reading): Candidate {
+    const nowMs = this.#deps.clock.monotonic();
+    const isOld = nowMs - measuredMs(usage, atMs, parts) > keptMs;
+    const known = isOld ? withoutVolumes(usage) : usage;
+    const ofMs = measuredMs(known, atMs, parts);
+    return ofMs >= beganMs ? { pod, usage: known } : { pod, usage: known, measuredAgoMs: nowMs - ofMs };
   }
 
   /** Measurements have a time limit: those that were cut off get one more, for themselves alone. */
   async #storage(
     about: Signal,
-    { pods, fileSystems }: { readonly pods: readonly Pod[]; readonly fileSystems: FileSystems | undefined },
+    { pods, parts, beganMs }: Reading & { readonly pods: readonly Pod[] },
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, PodUsage>> {
-    const { log, usage } = this.#deps;
-    const parts = storageParts(about, fileSystems);
+    const { clock, log, usage } = this.#deps;
     const usages = await usage.readStorage(pods, "anew", signal);
-    const isWhole = ({ metadata }: Pod): boolean => usageOf(usages.get(metadata.uid), about, parts)?.isWhole === true;
+    const isWhole = ({ metadata }: Pod): boolean => {
+      const own = usages.get(metadata.uid);
+      // Instead of a walk that was cut off there are the figures of the one before.
+      if (own !== undefined && measuredMs(own, clock.monotonic(), parts) < beganMs) return false;
+      return usageOf(own, about, parts)?.isWhole === true;
+    };
     const left = pods.filter((pod) => !isWhole(pod));
     if (left.length === 0) return usages;
     try {

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { podWith } from "../../test/support/eviction.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
+import type { Pod } from "../api/pod.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
 import { Evictor } from "./evictor.ts";
@@ -16,16 +17,15 @@ const status = { sandboxes: [{ ready: true }], containers: [] } as unknown as Po
 const uses = (ephemeralBytes: number): PodUsage => ({ containers: [], volumes: [], ephemeralBytes });
 const over = 2 << 20;
 
-test("a pod that seems to exceed its limit is measured again before it is evicted", async () => {
-  const evictor = new Evictor({ clock: new ManualClock(), journal: new MemoryRecorder(), log: silentLog }, 0);
+/** An evictor that knows these pods, and the names of those that it evicted. */
+function evictorOf(
+  clock: ManualClock,
+  known: readonly Pod[],
+): { readonly evictor: Evictor; readonly killed: string[] } {
+  const evictor = new Evictor({ clock, journal: new MemoryRecorder(), log: silentLog }, 0);
   const killed: string[] = [];
   evictor.connect({
-    pods: {
-      list: () =>
-        [...pods, podWith("unlimited")].map((pod) => ({
-          view: { ref: podRef(pod), pod, state: { kind: "syncing" }, status },
-        })),
-    },
+    pods: { list: () => known.map((pod) => ({ view: { ref: podRef(pod), pod, state: { kind: "syncing" }, status } })) },
     killer: {
       kill: async ({ metadata }) => {
         killed.push(metadata.name);
@@ -34,6 +34,12 @@ test("a pod that seems to exceed its limit is measured again before it is evicte
     },
     startUp: { has: () => true },
   });
+  return { evictor, killed };
+}
+
+test("a pod that seems to exceed its limit is measured again before it is evicted", async () => {
+  const clock = new ManualClock();
+  const { evictor, killed } = evictorOf(clock, [...pods, podWith("unlimited")]);
   const asked: string[][] = [];
   const stored = new Map([
     ["uid-over", over],
@@ -48,11 +54,29 @@ test("a pod that seems to exceed its limit is measured again before it is evicte
     },
   };
   const accepted = { changeOfLimits: undefined };
-  const evictions = new LimitEvictions({ usage, evictor, accepted, reports: { tell: () => true } });
+  const evictions = new LimitEvictions({ clock, usage, evictor, accepted, reports: { tell: () => true } });
   assert.equal(await evictions.enforce(async () => "one", new AbortController().signal), true);
   assert.deepEqual(asked, [
     ["limits", "over", "was-over", "within"],
     ["anew", "over", "was-over"],
   ]);
   assert.deepEqual(killed, ["over"]);
+});
+
+test("a volume whose walk was cut off counts by the walk before if that ended within the last minute", async () => {
+  for (const [agoMs, victims] of [
+    [50_000, ["v"]],
+    [70_000, []],
+  ] as const) {
+    const clock = new ManualClock();
+    const sized = podWith("v", {}, { volumes: [{ name: "data", emptyDir: { sizeLimit: "1Mi" } }] });
+    const { evictor, killed } = evictorOf(clock, [sized]);
+    const volumes = [{ name: "data", isLocal: true, bytes: over, inodes: 1 }];
+    const own = { containers: [], volumes, volumesEndedMs: clock.monotonic() - agoMs };
+    const usage = { readStorage: async () => new Map([[sized.metadata.uid as string, own]]) };
+    const accepted = { changeOfLimits: undefined };
+    const evictions = new LimitEvictions({ clock, usage, evictor, accepted, reports: { tell: () => true } });
+    await evictions.enforce(async () => "one", new AbortController().signal);
+    assert.deepEqual(killed, victims);
+  }
 });

@@ -1,20 +1,28 @@
 import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { AcceptedEvictions } from "./accepted-evictions.ts";
 import type { ChangeReports } from "./change-reports.ts";
 import { plainAmount } from "./plain-amounts.ts";
 import type { Evictor } from "./evictor.ts";
 import { immediateGraceSeconds } from "./evicted.ts";
 import type { FileSystems } from "./file-systems.ts";
-import type { PodUsage, PodUsageReader } from "./pod-usage.ts";
+import { type PodUsage, type PodUsageReader, withoutVolumes } from "./pod-usage.ts";
 import { hasStorageLimit, passedLimit, type PassedLimit } from "./storage-limits.ts";
 
 export interface LimitEvictionsDependencies {
+  readonly clock: Clock;
   readonly usage: Pick<PodUsageReader, "readStorage">;
   readonly evictor: Evictor;
   readonly accepted: Pick<AcceptedEvictions, "changeOfLimits">;
   readonly reports: Pick<ChangeReports, "tell">;
 }
+
+/**
+ * How old figures of volumes may be at an eviction: a walk that takes long ends after the request for it. Those of one
+ * that has just ended are taken by the next check, however long it took.
+ */
+const volumesMs = 60_000;
 
 /** Enforces the storage limits of pods (upstream's localStorageEviction). */
 export class LimitEvictions {
@@ -26,7 +34,7 @@ export class LimitEvictions {
 
   /** Evicts every pod that exceeds a limit of its own. @returns whether there was one */
   async enforce(fileSystemsNow: () => Promise<FileSystems | undefined>, signal: AbortSignal): Promise<boolean> {
-    const { usage, evictor } = this.#deps;
+    const { clock, usage, evictor } = this.#deps;
     const limited = evictor.candidates().filter(hasStorageLimit);
     if (limited.length === 0) return false;
     const fileSystems = await fileSystemsNow();
@@ -34,7 +42,12 @@ export class LimitEvictions {
     if (suspects.length === 0) return false;
     // Files may have been removed since the last measurement.
     const pods = suspects.map(({ pod }) => pod);
-    const found = offenders(pods, await usage.readStorage(pods, "anew", signal), fileSystems);
+    const beganMs = clock.monotonic();
+    const usages = [...(await usage.readStorage(pods, "anew", signal))].map(([uid, own]) => {
+      const isOld = beganMs - (own.volumesEndedMs ?? beganMs) > volumesMs;
+      return [uid, isOld ? withoutVolumes(own) : own] as const;
+    });
+    const found = offenders(pods, new Map(usages), fileSystems);
     let hasEvicted = false;
     for (const { pod, passed } of found) {
       if (evictor.isCandidate(pod) && this.#evict(pod, passed)) hasEvicted = true;

@@ -112,7 +112,7 @@ export class EvictionManager implements NodePressure {
     const evictor = this.#evictor;
     const reports = new ChangeReports({ journal, log, evictor, accepted });
     this.#reports = reports;
-    this.#limits = new LimitEvictions({ usage, evictor, accepted, reports });
+    this.#limits = new LimitEvictions({ clock, usage, evictor, accepted, reports });
     const look = async (signal: AbortSignal): Promise<MachineState> => await this.#look(signal);
     const recent = new RecentUsage({
       clock,

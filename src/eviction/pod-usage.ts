@@ -37,6 +37,8 @@ export interface PodUsage {
   readonly processes?: number | undefined;
   readonly containers: readonly ContainerUsage[];
   readonly volumes: readonly VolumeUsage[];
+  /** When the volumes' figures were measured, monotonic ms: walks that take long show the past. Undefined: there are none. */
+  readonly volumesEndedMs?: number | undefined;
   /** Everything of the pod that counts as ephemeral storage. */
   readonly ephemeralBytes?: number | undefined;
 }
@@ -59,6 +61,21 @@ export function usageOf(
   if (resource === "ephemeral-storage" || resource === "inodes") return diskUsage(usage, resource, parts);
   const value = resource === "memory" ? usage.memoryBytes : usage.processes;
   return value === undefined ? undefined : { value, isWhole: true };
+}
+
+/** Without the figures of volumes: they are too old to count. Pure. */
+export function withoutVolumes(usage: PodUsage): PodUsage {
+  const volumes = usage.volumes.map(({ name, isLocal }) => ({ name, isLocal }));
+  return { ...usage, volumes, volumesEndedMs: undefined, ephemeralBytes: undefined };
+}
+
+/**
+ * When what counts of a usage was measured, monotonic ms. Pure.
+ * @param atMs when everything but the volumes was
+ */
+export function measuredMs(usage: PodUsage, atMs: number, parts: readonly StoragePart[] | undefined): number {
+  const ofVolumes = parts?.includes("volumes") === true ? usage.volumesEndedMs : undefined;
+  return Math.min(atMs, ofVolumes ?? atMs);
 }
 
 /** The sum of what is known: a missing figure does not count as 0. */

@@ -1,9 +1,9 @@
 import type { Pod } from "../api/pod.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type FileSystems, isOfDisk, storageParts } from "./file-systems.ts";
-import { type MeasuredKind, type PodUsage, type PodUsageReader, usageOf } from "./pod-usage.ts";
+import { type MeasuredKind, measuredMs, type PodUsage, type PodUsageReader, usageOf } from "./pod-usage.ts";
 import { resourceOf, type Signal } from "./thresholds.ts";
-import { keptMs, UsageHistory } from "./usage-history.ts";
+import { keptMs, UsageHistory, type UsageSample } from "./usage-history.ts";
 
 export interface RecentUsageDependencies {
   readonly clock: Clock;
@@ -15,7 +15,7 @@ export interface RecentUsageDependencies {
 
 /** A pod's usage as it was measured last. */
 export interface LastUsage {
-  /** Monotonic ms. */
+  /** Monotonic ms; its volumes may have been measured before. */
   readonly atMs: number;
   readonly usage: PodUsage;
 }
@@ -86,12 +86,14 @@ export class RecentUsage {
   #note(about: Signal, usages: ReadonlyMap<string, PodUsage>): void {
     this.keep(about, usages);
     const parts = storageParts(about, this.#deps.fileSystems());
-    const amounts = [...usages].map(([uid, used]) => {
+    const nowMs = this.#deps.clock.monotonic();
+    const samples = [...usages].map(([uid, used]): [string, UsageSample | undefined] => {
       const amount = usageOf(used, about, parts);
-      return [uid, amount?.isWhole === true ? amount.value : undefined] as const;
+      if (amount?.isWhole !== true) return [uid, undefined];
+      return [uid, { atMs: measuredMs(used, nowMs, parts), amount: amount.value }];
     });
     const history = this.#histories.get(about) ?? new UsageHistory(resourceOf(about));
     this.#histories.set(about, history);
-    history.note(new Map(amounts), this.#deps.clock.monotonic());
+    history.note(new Map(samples), nowMs);
   }
 }

@@ -1,7 +1,8 @@
 import { plainAmount } from "./plain-amounts.ts";
 import type { StarvedResource } from "./thresholds.ts";
 
-interface Sample {
+/** What a pod used at a moment. */
+export interface UsageSample {
   /** Monotonic ms. */
   readonly atMs: number;
   readonly amount: number;
@@ -12,20 +13,22 @@ export const keptMs = 180_000;
 
 /** The recent usage of a starved resource by pods. */
 export class UsageHistory {
-  readonly #samples = new Map<string, readonly Sample[]>();
+  readonly #samples = new Map<string, readonly UsageSample[]>();
   readonly #resource: StarvedResource;
 
   constructor(resource: StarvedResource) {
     this.#resource = resource;
   }
 
-  /** Adds the current usage by UID. Drops the history of other pods. */
-  note(amounts: ReadonlyMap<string, number | undefined>, nowMs: number): void {
-    for (const uid of this.#samples.keys()) if (!amounts.has(uid)) this.#samples.delete(uid);
-    for (const [uid, amount] of amounts) {
-      if (amount === undefined) continue;
+  /** Adds the latest usage by UID. Drops the history of other pods. */
+  note(latest: ReadonlyMap<string, UsageSample | undefined>, nowMs: number): void {
+    for (const uid of this.#samples.keys()) if (!latest.has(uid)) this.#samples.delete(uid);
+    for (const [uid, sample] of latest) {
+      if (sample === undefined) continue;
       const recent = (this.#samples.get(uid) ?? []).filter(({ atMs }) => nowMs - atMs <= keptMs);
-      this.#samples.set(uid, [...recent, { atMs: nowMs, amount }]);
+      // What was measured once is one sample, however often it is read.
+      const isNew = recent.every(({ atMs }) => atMs < sample.atMs);
+      this.#samples.set(uid, isNew ? [...recent, sample] : recent);
     }
   }
 

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { podWith } from "../../test/support/pods.ts";
 import type { StatsFiles, TreeUsage } from "../ports/stats-files.ts";
-import { VolumeUsage } from "./volume-usage.ts";
+import type { VolumeStats } from "./summary-types.ts";
+import { type MeasuredVolumes, VolumeUsage } from "./volume-usage.ts";
 
 const { signal } = new AbortController();
 const emptyDirectories = "/var/lib/kubelet/pods/u/volumes/kubernetes.io~empty-dir";
@@ -26,7 +27,7 @@ test("a volume with a quota is measured by it, and the tree of another one is wa
     signal,
   );
   const volumes = ["quota", "other"].map((name) => ({ name, emptyDir: {} }));
-  const stats = await usage.of(podWith({ volumes }));
+  const { stats } = await usage.of(podWith({ volumes }));
   assert.deepEqual(
     stats.map(({ name, usedBytes, inodesUsed, capacityBytes }) => [name, usedBytes, inodesUsed, capacityBytes]),
     [
@@ -45,8 +46,8 @@ test("walks that hang delay those of other pods by 20 seconds, and not any longe
     treeUsage: async (path) => (path.includes("/stalled") ? await stall.promise : { bytes: 10, inodes: 2 }),
   };
   const usage = new VolumeUsage({ clock, files }, { rootDirectory: "/var/lib/kubelet", periodMs: 60_000 }, signal);
-  const measure = (name: string): ReturnType<VolumeUsage["of"]> =>
-    usage.of(podWith({ volumes: [{ name, emptyDir: {} }] }, { uid: name }));
+  const measure = async (name: string): Promise<readonly VolumeStats[]> =>
+    (await usage.of(podWith({ volumes: [{ name, emptyDir: {} }] }, { uid: name }))).stats;
   const stalled = ["stalled-1", "stalled-2"].map(measure);
   const other = measure("other");
   await clock.advance(2000);
@@ -57,4 +58,26 @@ test("walks that hang delay those of other pods by 20 seconds, and not any longe
     ["other"],
   );
   stall.resolve(undefined);
+});
+
+test("a fresh measurement that takes too long gives the figures of the one before, with its end", async () => {
+  const clock = new ManualClock();
+  let walk: Promise<TreeUsage> = Promise.resolve({ bytes: 10, inodes: 2 });
+  const files = { fileSystem: async () => fileSystem, treeUsage: async () => await walk };
+  const usage = new VolumeUsage({ clock, files }, { rootDirectory: "/var/lib/kubelet", periodMs: 60_000 }, signal);
+  const pod = podWith({ volumes: [{ name: "data", emptyDir: {} }] });
+  const figures = ({ stats, endedMs }: MeasuredVolumes): unknown[] => [stats[0]?.usedBytes, endedMs];
+  await clock.advance(1000);
+  const firstMs = clock.monotonic();
+  assert.deepEqual(figures(await usage.of(pod)), [10, firstMs]);
+  await clock.advance(300_000);
+  const late = Promise.withResolvers<TreeUsage>();
+  walk = late.promise;
+  const cutOff = usage.of(pod, true);
+  await clock.advance(2000);
+  assert.deepEqual(figures(await cutOff), [10, firstMs]);
+  late.resolve({ bytes: 70, inodes: 2 });
+  await clock.advance(1);
+  assert.deepEqual(figures(await usage.of(pod)), [70, firstMs + 302_000]);
+  assert.deepEqual(await usage.of(podWith({})), { stats: [], endedMs: undefined });
 });

@@ -27,9 +27,16 @@ const firstWaitMs = 2_000;
 const walks = 2;
 const walkPatienceMs = 20_000;
 
+/** Figures of a pod's volumes. */
+export interface MeasuredVolumes {
+  readonly stats: readonly VolumeStats[];
+  /** When their measurement ended, monotonic ms; undefined: there is none. */
+  readonly endedMs: number | undefined;
+}
+
 interface Known {
   atMs: number;
-  stats: readonly VolumeStats[];
+  measured: MeasuredVolumes;
   running: Promise<void> | undefined;
 }
 
@@ -54,14 +61,14 @@ export class VolumeUsage {
 
   /**
    * The latest figures; none for unmeasurable volumes such as hostPath.
-   * @param anew measure now, unless that takes too long
+   * @param anew measure now; if that takes too long, the figures are those of before
    */
-  async of(pod: Pod, anew = false): Promise<readonly VolumeStats[]> {
+  async of(pod: Pod, anew = false): Promise<MeasuredVolumes> {
     const directories = volumeDirectories(pod, this.#settings.rootDirectory);
-    if (directories.length === 0 || this.#settings.periodMs <= 0) return [];
+    if (directories.length === 0 || this.#settings.periodMs <= 0) return none;
     const { clock } = this.#deps;
     const { uid } = pod.metadata;
-    const known: Known = this.#known.get(uid) ?? { atMs: Number.NEGATIVE_INFINITY, stats: [], running: undefined };
+    const known: Known = this.#known.get(uid) ?? { atMs: Number.NEGATIVE_INFINITY, measured: none, running: undefined };
     this.#known.set(uid, known);
     const isWaitedFor = anew || known.atMs === Number.NEGATIVE_INFINITY;
     // A measurement in progress may be too old.
@@ -69,7 +76,7 @@ export class VolumeUsage {
     const isDue = anew || clock.monotonic() - known.atMs >= this.#settings.periodMs;
     if (isDue) known.running ??= this.#measure(pod, known, directories);
     if (isWaitedFor) await this.#waitFor(known.running);
-    return known.stats;
+    return known.measured;
   }
 
   async #waitFor(running: Promise<void> | undefined): Promise<void> {
@@ -97,7 +104,7 @@ export class VolumeUsage {
         this.#deps.measured?.(clock.monotonic() - beganMs);
         if (used !== undefined) stats.push({ name, ...fsStats(clock.now(), fileSystem, used) });
       }
-      known.stats = stats;
+      known.measured = { stats, endedMs: clock.monotonic() };
     } catch {
       // The node is shutting down.
     }
@@ -105,6 +112,8 @@ export class VolumeUsage {
     known.running = undefined;
   }
 }
+
+const none: MeasuredVolumes = { stats: [], endedMs: undefined };
 
 interface VolumeDirectory {
   readonly name: string;

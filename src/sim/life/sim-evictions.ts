@@ -67,8 +67,9 @@ export function simEvictions(
       for (const pod of pods.filter(hasSizedVolume)) {
         const { uid } = pod.metadata;
         const known = usages.get(uid);
-        const measured = await volumes.of(pod, how === "anew");
-        if (known !== undefined) usages.set(uid, { ...known, volumes: measured.map(volumeUsage) });
+        const { stats, endedMs } = await volumes.of(pod, how === "anew");
+        const own = { volumes: stats.map(volumeUsage), volumesEndedMs: endedMs };
+        if (known !== undefined) usages.set(uid, { ...known, ...own });
       }
       return usages;
     },
