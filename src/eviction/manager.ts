@@ -10,6 +10,7 @@ import type { AcceptedEvictions } from "./accepted-evictions.ts";
 import { ChangeReports } from "./change-reports.ts";
 import { type EvictionServices, Evictor } from "./evictor.ts";
 import { type FileSystems, isOfDisk, needsLayout, withContainerFs } from "./file-systems.ts";
+import { LimitChecks } from "./limit-checks.ts";
 import { LimitEvictions } from "./limit-evictions.ts";
 import type { LookAtMachine, MachineLook, MachineState } from "./machine-state.ts";
 import { nearPeriodMs, nearThresholds, nextLookMs, type PastLook, usualPeriodMs, withLook } from "./next-look.ts";
@@ -78,7 +79,7 @@ export class EvictionManager implements NodePressure {
   readonly #evictor: Evictor;
   readonly #reports: ChangeReports;
   readonly #recent: RecentUsage;
-  readonly #limits: LimitEvictions;
+  readonly #limits: LimitChecks;
   readonly #node: NodeEvictions;
   #thresholds: readonly Threshold[];
   /** Where images and writable layers are, as last observed; undefined: it never was. */
@@ -88,15 +89,13 @@ export class EvictionManager implements NodePressure {
   readonly #unmeasured: UnmeasuredSources;
   #looks: readonly PastLook[] = [];
   #isFailing = false;
-  /** It was said that pods' storage cannot be measured. */
-  #isBlindToLimits = false;
   #startedMs = 0;
   /** Monotonic ms before which nothing is reclaimed again, unless an evicted pod is gone. */
   #reclaimsAtMs = 0;
   /** Signals that have been short since the last attempt to reclaim their resources. */
   #reclaimedFor: ReadonlySet<Signal> = new Set();
-  #limitsAtMs = 0;
   #watchesAtMs = 0;
+  #watching: Promise<void> | undefined;
   #wasPending = false;
   /** At the last attempt there was no pod that may be evicted. */
   #foundNobody = false;
@@ -112,7 +111,8 @@ export class EvictionManager implements NodePressure {
     const evictor = this.#evictor;
     const reports = new ChangeReports({ journal, log, evictor, accepted });
     this.#reports = reports;
-    this.#limits = new LimitEvictions({ clock, usage, evictor, accepted, reports });
+    const limits = new LimitEvictions({ clock, usage, evictor, accepted, reports });
+    this.#limits = new LimitChecks({ clock, log, limits });
     const look = async (signal: AbortSignal): Promise<MachineState> => await this.#look(signal);
     const recent = new RecentUsage({
       clock,
@@ -221,7 +221,7 @@ export class EvictionManager implements NodePressure {
     await accepted.confirm();
     this.#reports.clear();
     this.#reclaimsAtMs = 0;
-    this.#limitsAtMs = 0;
+    this.#limits.hasten();
     return waits;
   }
 
@@ -243,6 +243,7 @@ export class EvictionManager implements NodePressure {
       this.#monitor.settle();
       await clock.sleep("the next check of the node's pressure", this.#pauseMs(), signal).catch(() => {});
     }
+    await Promise.all([this.#limits.ended(), this.#watching]);
   }
 
   async #pass(signal: AbortSignal): Promise<void> {
@@ -252,7 +253,8 @@ export class EvictionManager implements NodePressure {
       const seen = this.#thresholds.length === 0 ? undefined : await this.#look(signal);
       this.#monitor.settle();
       if (!(await this.#enforceLimits(seen, signal)) && seen !== undefined) await this.#act(seen, isPending, signal);
-      await this.#watch(signal);
+      // Beside the next passes: usage on a disk that hangs is no reason to observe nothing.
+      this.#watching ??= this.#watch(signal).finally(() => (this.#watching = undefined));
       this.#isFailing = false;
     } catch (error) {
       if (signal.aborted) return;
@@ -284,6 +286,7 @@ export class EvictionManager implements NodePressure {
    * runtime that never says it must not leave the node's own disk to fill up: logs and volumes are surely there.
    */
   #withLayout(pressure: PressureLook, nowMs: number): PressureLook {
+    if (this.#limits.isLate) return withoutDisks(pressure);
     if (this.#layoutMissedMs === undefined) return pressure;
     return nowMs - this.#layoutMissedMs < layoutPatienceMs ? withoutDisks(pressure) : withoutLayout(pressure);
   }
@@ -298,26 +301,14 @@ export class EvictionManager implements NodePressure {
 
   /** @returns whether pods were evicted: then none is evicted for the node */
   async #enforceLimits(seen: MachineState | undefined, signal: AbortSignal): Promise<boolean> {
-    const nowMs = this.#deps.clock.monotonic();
-    if (!this.#config.enforcesStorageLimits || nowMs < this.#limitsAtMs) return false;
-    this.#limitsAtMs = nowMs + usualPeriodMs;
-    try {
-      const evicted = await this.#limits.enforce(async () => await this.#fileSystemsNow(seen, signal), signal);
-      this.#isBlindToLimits = false;
-      return evicted;
-    } catch (error) {
-      signal.throwIfAborted();
-      // The node may be short of something else, which does not wait for a slow disk.
-      const message = "cannot measure whether pods exceed their storage limits";
-      if (!this.#isBlindToLimits) this.#deps.log.warn(message, { error: errorMessage(error) });
-      this.#isBlindToLimits = true;
-      this.#limitsAtMs = this.#deps.clock.monotonic() + usualPeriodMs;
-      return false;
-    }
+    if (!this.#config.enforcesStorageLimits) return false;
+    return await this.#limits.enforce(async () => await this.#fileSystemsNow(seen, signal), signal);
   }
 
   /** @param wasPending whether evicted pods were waited for before the observation */
-  async #act(seen: MachineState, wasPending: boolean, signal: AbortSignal): Promise<void> {
+  async #act(looked: MachineState, wasPending: boolean, signal: AbortSignal): Promise<void> {
+    // Limits come first, and concern disks alone.
+    const seen = this.#limits.isLate ? { ...looked, pressure: withoutDisks(looked.pressure) } : looked;
     const nowMs = this.#deps.clock.monotonic();
     // Pods that an earlier run evicted may have become known meanwhile.
     const isPending = wasPending || this.#evictor.isPending;
@@ -340,7 +331,7 @@ export class EvictionManager implements NodePressure {
     this.#wasPending = this.#evictor.isPending;
   }
 
-  /** Records the pods' usage of what gets short, for the explanation of an eviction. */
+  /** Records the pods' usage of what gets short, for the explanation of an eviction. Never rejects. */
   async #watch(signal: AbortSignal): Promise<void> {
     const nowMs = this.#deps.clock.monotonic();
     if (nowMs < this.#watchesAtMs) return;
@@ -350,7 +341,7 @@ export class EvictionManager implements NodePressure {
     try {
       for (const about of near) await this.#recent.watch(about, this.#evictor.candidates(), signal);
     } catch (error) {
-      signal.throwIfAborted();
+      if (signal.aborted) return;
       // The explanation of an eviction gets shorter by this, nothing else.
       this.#deps.log.debug("cannot measure what pods use near a threshold", { error: errorMessage(error) });
     }

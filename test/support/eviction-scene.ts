@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { Pod } from "../../src/api/pod.ts";
+import { onAbort } from "../../src/base/abort.ts";
 import { Emitter } from "../../src/base/emitter.ts";
 import { containerId, podUid } from "../../src/base/ids.ts";
 import { AcceptedEvictions } from "../../src/eviction/accepted-evictions.ts";
@@ -62,6 +63,9 @@ export class EvictionScene {
   /** Storage cannot be measured, or memory and processes. */
   storageFails = false;
   runningFails = false;
+  /** Reading storage takes until then, or memory and processes. */
+  storage: Promise<void> = Promise.resolve();
+  running: Promise<void> = Promise.resolve();
   onReclaim: () => void = () => {};
   /** Each removal takes until then, and so does the question for removed containers' layers. */
   removal: Promise<void> = Promise.resolve();
@@ -100,12 +104,14 @@ export class EvictionScene {
           return { observations: this.sees, fileSystems: this.fileSystems, unmeasured: this.unmeasured };
         },
         usage: {
-          readRunning: async () => {
+          readRunning: async (_pods, signal) => {
             if (this.runningFails) throw new Error("timed out");
+            await unlessAborted(this.running, signal);
             return this.#read();
           },
-          readStorage: async () => {
+          readStorage: async (_pods, _how, signal) => {
             if (this.storageFails) throw new Error("timed out");
+            await unlessAborted(this.storage, signal);
             return this.#read();
           },
           onMeasured: (listener) => this.#measured.on((kind) => listener(kind, () => this.usages)),
@@ -203,4 +209,10 @@ export class EvictionScene {
     await ended;
     assert.deepEqual(this.clock.waits, []);
   }
+}
+
+async function unlessAborted(reading: Promise<void>, signal: AbortSignal): Promise<void> {
+  const aborted = Promise.withResolvers<never>();
+  using _signal = onAbort(signal, () => aborted.reject(signal.reason));
+  await Promise.race([reading, aborted.promise]);
 }
