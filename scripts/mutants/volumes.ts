@@ -67,8 +67,8 @@ export const volumeMutants: readonly Mutant[] = [
     name: "uncertain-publish-taken-for-none",
     lives,
     file: "src/csi/csi-volume.ts",
-    from: "if (isFinal(error) && !isKnown) {",
-    to: "if (!isKnown) {",
+    from: "if (isFinal(error) && !isKnown) await this.#discard();",
+    to: 'if (!isKnown) {\n        this.#publication.state = "absent";\n        await this.#form.discard();\n      }',
   },
   {
     name: "published-by-an-earlier-life",

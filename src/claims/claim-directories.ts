@@ -2,7 +2,7 @@ import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { FileError, type Files, removeEmpty } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import { localVolumeDirectory } from "../volumes/local-volume-plugin.ts";
-import { type KeptClaim, ownVolumeName } from "./kept-claim.ts";
+import { hasOwnDirectory, type KeptClaim, ownVolumeName } from "./kept-claim.ts";
 
 /** The directories of claims without a PersistentVolume: `<root>/<namespace>/<claim>`. */
 export class ClaimDirectories {
@@ -36,10 +36,20 @@ export class ClaimDirectories {
     await this.#files.makeDirectory(path, 0o777);
   }
 
-  /** @throws PodwrightError if it is mounted for a pod, or has a mount in it; nothing is removed then */
+  /**
+   * Of a claim that is not bound to its directory, only an empty one, which an interrupted binding may have made: files
+   * in it are not the claim's.
+   * @throws PodwrightError if it is mounted for a pod, or has a mount in it; nothing is removed then
+   */
   async remove(claim: KeptClaim): Promise<void> {
-    await this.#refuseMounted(claim);
     const path = this.path(claim);
+    if (hasOwnDirectory(claim)) await this.#removeTree(claim, path);
+    else if (!(await removeEmpty(this.#files, path))) return;
+    await removeEmpty(this.#files, `${this.#root}/${claim.metadata.namespace}`);
+  }
+
+  async #removeTree(claim: KeptClaim, path: string): Promise<void> {
+    await this.#refuseMounted(claim);
     try {
       await this.#files.removeTree(path);
     } catch (error) {
@@ -49,7 +59,6 @@ export class ClaimDirectories {
         remedy: "unmount it first",
       });
     }
-    await removeEmpty(this.#files, `${this.#root}/${claim.metadata.namespace}`);
   }
 
   /** A pod that neither a manifest nor the runtime knows may still use it. */

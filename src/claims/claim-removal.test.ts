@@ -1,6 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asked, dataClaim, never, pod, RunClaimsScene, template, using } from "../../test/support/run-claims-scene.ts";
+import {
+  asked,
+  dataClaim,
+  disk,
+  never,
+  pod,
+  RunClaimsScene,
+  template,
+  using,
+} from "../../test/support/run-claims-scene.ts";
+import { objectKey } from "../sources/run-objects.ts";
+import { RunStore } from "../sources/run-store.ts";
 
 test("an owner in a document is from another cluster: the claim is not removed with a pod", async () => {
   const fixture = await RunClaimsScene.started();
@@ -51,4 +62,33 @@ test("a claim that is mounted for an unknown pod is not removed", async () => {
   await fixture.mounts.unmount(target);
   await fixture.claims.remove("default", "data", asked);
   assert.deepEqual(fixture.claims.views(), []);
+});
+
+for (const [what, ...documents] of [
+  ["unbound", dataClaim.replace("accessModes", "volumeName: none, accessModes")],
+  ["bound to a PersistentVolume whose document is gone", disk, dataClaim],
+] as const) {
+  test(`with a claim that is ${what}, nothing is removed from a directory of its name`, async () => {
+    const fixture = await RunClaimsScene.started();
+    await fixture.take(...documents);
+    await new RunStore(fixture.files, "/state/claims").remove("PersistentVolume", objectKey({ name: "disk" }));
+    await fixture.restart();
+    assert.deepEqual(
+      fixture.claims.views().map(({ isOwn }) => isOwn),
+      [false],
+    );
+    await fixture.files.makeDirectory("/state/volumes/default/data", 0o755);
+    await fixture.files.write("/state/volumes/default/data/file", "kept", 0o644);
+    await fixture.claims.remove("default", "data", asked);
+    assert.deepEqual(fixture.claims.views(), []);
+    assert.ok(await fixture.files.stat("/state/volumes/default/data/file"));
+  });
+}
+
+test("the empty directory of a binding that was interrupted is removed with its claim", async () => {
+  const fixture = await RunClaimsScene.started();
+  await fixture.take(dataClaim.replace("accessModes", "volumeName: none, accessModes"));
+  await fixture.files.makeDirectory("/state/volumes/default/data", 0o777);
+  await fixture.claims.remove("default", "data", asked);
+  assert.deepEqual(await fixture.files.list("/state/volumes"), []);
 });

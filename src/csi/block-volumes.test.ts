@@ -157,3 +157,12 @@ for (const name of ["staging", "publish", "data"]) {
     assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnstageVolume"]);
   });
 }
+
+test("what a driver has published although it reported a definite failure is unpublished before it is unstaged", async () => {
+  scene.fail("nodePublishVolume", "Internal", { afterwards: true });
+  await assert.rejects(scene.setUp(podOf("u1"), spec));
+  assert.equal(await scene.files.readLink(link("u1")), `${own.publish}/u1`);
+  await scene.tearDown("u1");
+  assert.deepEqual(scene.effects.slice(2), ["nodeUnpublishVolume", "nodeUnstageVolume"]);
+  assert.deepEqual([await left(), await scene.mounts.list()], [emptied, []]);
+});

@@ -70,6 +70,8 @@ export class CsiClient implements Disposable {
   readonly #parts: CsiClientParts;
   readonly #outstanding = new Set<OutstandingCsiCall>();
   readonly #closed = new AbortController();
+  /** Called once it has closed after its last call; undefined: it is registered. */
+  #retired: (() => void) | undefined;
   /** Of the driver's node service, valid as long as it is registered. One request is shared by all callers. */
   #capabilities: Promise<ReadonlySet<number>> | undefined;
 
@@ -88,6 +90,18 @@ export class CsiClient implements Disposable {
   [Symbol.dispose](): void {
     this.#closed.abort(new Error(`CSI driver ${this.name} is deregistered`));
     this.#parts.calls[Symbol.dispose]();
+  }
+
+  /** Its registration has ended: closes once its calls in progress have ended, all of which have a limit. */
+  retire(closed: () => void): void {
+    this.#retired = closed;
+    this.#closeIdle();
+  }
+
+  #closeIdle(): void {
+    if (this.#retired === undefined || this.#outstanding.size > 0) return;
+    this[Symbol.dispose]();
+    this.#retired();
   }
 
   async supports(which: keyof typeof capability, options: CsiCallOptions): Promise<boolean> {
@@ -190,6 +204,7 @@ export class CsiClient implements Disposable {
     } finally {
       this.#outstanding.delete(entry);
       called(this.name, `/csi.v1.Node/${method}`, code, clock.monotonic() - entry.sinceMonotonicMs, migrated);
+      this.#closeIdle();
     }
   }
 }

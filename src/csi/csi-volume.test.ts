@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { CsiScene, csiSpec } from "../../test/support/csi-scene.ts";
 import { podWith } from "../../test/support/pods.ts";
 import type { Pod } from "../api/pod.ts";
+import type { PreparedVolume } from "../volumes/volume-plugin.ts";
 
 function podOf(uid: string): Pod {
   const pod = podWith({ containers: [{ name: "app" }] });
@@ -26,4 +27,32 @@ test("what one version of a driver staged is not unstaged under a pod that came 
   await scene.tearDown("u2");
   assert.deepEqual(scene.effects.slice(2), ["nodeUnpublishVolume", "nodeUnstageVolume"]);
   assert.deepEqual([await scene.mounts.list(), ...scene.inUse], [[]]);
+});
+
+async function publishAgain({ upkeeps = [] }: PreparedVolume): Promise<void> {
+  await upkeeps[0]?.run(new AbortController().signal, async () => undefined);
+}
+
+test("republishing gives the pod's group what the driver has written since", async () => {
+  const scene = new CsiScene();
+  await scene.begin();
+  const pod = podOf("u1");
+  const grouped: Pod = { ...pod, spec: { ...pod.spec, securityContext: { fsGroup: 2000 } } };
+  const csi = { driver: "d", volumeHandle: "h", fsType: "ext4" };
+  const prepared = await scene.setUp(grouped, csiSpec({ csi, accessModes: ["ReadWriteOnce"] }));
+  const token = `${prepared.hostPath}/token`;
+  await scene.files.write(token, "renewed", 0o600);
+  await publishAgain(prepared);
+  assert.deepEqual(scene.effects, ["nodeStageVolume", "nodePublishVolume", "nodePublishVolume"]);
+  assert.equal(scene.files.ownerOf(token)?.gid, 2000);
+});
+
+test("republishing a block volume repeats no Events", async () => {
+  const scene = new CsiScene();
+  await scene.begin();
+  const prepared = await scene.setUp(podOf("u1"), csiSpec({ volumeMode: "Block" }));
+  const told = (): number => scene.entries.filter(({ what }) => what === "SuccessfulMountVolume").length;
+  const before = told();
+  await publishAgain(prepared);
+  assert.deepEqual([scene.effects.length, before, told()], [3, 2, 2]);
 });

@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import { errorMessage } from "../base/errors.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import type { VolumeMeter } from "../volumes/volume-meter.ts";
 import { VolumeOperationError } from "../volumes/volume-operation-error.ts";
@@ -135,13 +136,17 @@ export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume
     await this.#calls.expand(caller, await this.#pathsOf(caller), bytes);
   }
 
-  /** Publishes the volume again while the pod uses it. A failure does not change it. */
+  /** Publishes the volume again while the pod uses it, and completes it as its set-up. A failure does not change it. */
   async republish(signal: AbortSignal, attached: AttachedVolume | undefined): Promise<void> {
     using _turn = await this.#turn(signal);
-    const { step, caller } = this.#form.words.publish;
-    await this.#step(step, signal, async () => {
-      await this.#call(await this.#calls.caller(caller, attached, signal), () => {});
+    const { publish, complete } = this.#form.words;
+    const caller = await this.#step(publish.step, signal, async () => {
+      const found = await this.#calls.caller(publish.caller, attached, signal);
+      await this.#call(found, () => {});
+      return found;
     });
+    // A device is mapped already, and its Events are not repeated.
+    if (this.source.mode === "Filesystem") await this.#step(complete, signal, () => this.#form.complete(caller));
     this.#publication.publishedAtMs = this.#parts.clock.monotonic();
   }
 
@@ -222,11 +227,21 @@ export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume
       await this.#call(caller, () => (this.#publication.state = "uncertain"));
     } catch (error) {
       // After a call with an unknown outcome it may still be published.
-      if (isFinal(error) && !isKnown) {
-        this.#publication.state = "absent";
-        await this.#form.discard();
-      }
+      if (isFinal(error) && !isKnown) await this.#discard();
       throw error;
+    }
+  }
+
+  /** A driver may claim a definite failure after it has published the volume, which then is still to be unpublished. */
+  async #discard(): Promise<void> {
+    const { mounts, log } = this.#parts;
+    const { target } = this.#form;
+    try {
+      if ((await mounts.below(target)).length > 0) return;
+      this.#publication.state = "absent";
+      await this.#form.discard();
+    } catch (error) {
+      log.warn("cannot remove what is left of a volume", { path: target, error: errorMessage(error) });
     }
   }
 

@@ -23,6 +23,8 @@ export class DriverMissingError extends VolumeError {}
 export class DriverStore {
   readonly #deps: DriverStoreDependencies;
   readonly #drivers = new Map<string, RegisteredDriver>();
+  /** Clients of ended registrations whose calls are still in progress. */
+  readonly #leaving = new Set<CsiClient>();
   /** Driver name to its waiters for the registration. */
   readonly #awaited = new Map<string, PromiseWithResolvers<void>>();
 
@@ -36,7 +38,8 @@ export class DriverStore {
 
   /** Calls in progress. */
   get outstanding(): readonly OutstandingCsiCall[] {
-    return [...this.#drivers.values()].flatMap(({ client }) => client.outstanding);
+    const clients = [...this.#leaving, ...[...this.#drivers.values()].map(({ client }) => client)];
+    return clients.flatMap(({ outstanding }) => outstanding);
   }
 
   has(name: string): boolean {
@@ -62,17 +65,20 @@ export class DriverStore {
     const { Node, VolumeCapability_AccessMode_Mode: accessModes } = await import("../ports/gen/csi/v1/csi_pb.js");
     const calls = plugins.connect(Node, endpoint, `CSI driver ${name}`);
     const client = new CsiClient({ clock, name, calls, accessModes, called, observer });
-    this.#drivers.get(name)?.client[Symbol.dispose]();
+    this.remove(name);
     this.#drivers.set(name, { client, version });
     this.#awaited.get(name)?.resolve();
     this.#awaited.delete(name);
     return client;
   }
 
-  /** Calls in progress end as canceled, with an unknown outcome. */
+  /** Calls in progress go on: the driver itself may be running, as when only its registrar restarts. */
   remove(name: string): void {
-    this.#drivers.get(name)?.client[Symbol.dispose]();
+    const client = this.#drivers.get(name)?.client;
+    if (client === undefined) return;
     this.#drivers.delete(name);
+    this.#leaving.add(client);
+    client.retire(() => this.#leaving.delete(client));
   }
 
   /** Resolves once the driver is registered, immediately if it is. */
@@ -83,8 +89,11 @@ export class DriverStore {
     await awaited.promise;
   }
 
+  /** Calls in progress end as canceled, with an unknown outcome. */
   close(): void {
     for (const name of this.names) this.remove(name);
+    for (const client of this.#leaving) client[Symbol.dispose]();
+    this.#leaving.clear();
   }
 }
 

@@ -4,12 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { CsiDriver, type CsiDriverOptions } from "../../test/support/csi-driver.ts";
+import { ManualClock } from "../../test/support/manual-clock.ts";
 import { until } from "../../test/support/podwright.ts";
 import { pluginClient } from "../grpc/plugin-client.ts";
 import { systemFiles } from "../linux/files/files.ts";
 import { systemVolumeFiles } from "../linux/files/volume-files.ts";
 import { systemClock } from "../linux/processes/clock.ts";
+import { MemoryFiles } from "../sim/files.ts";
 import { silentLog } from "../sim/machine.ts";
+import { SimVolumeFiles } from "../sim/volume-files.ts";
 import type { PluginHandler, PluginInfo } from "./plugin-handler.ts";
 import { PluginRegistry } from "./plugin-registry.ts";
 
@@ -208,4 +211,44 @@ test("nobody registers between two runs, and what has registered since a time is
     "register b.example.org 1.0.0",
     "register c.example.org 1.0.0",
   ]);
+});
+
+test("whenever a socket goes after its plugin was told, the plugin is deregistered once", async () => {
+  for (let turns = 0; turns < 20; turns++) {
+    const [clock, stop, seen] = [new ManualClock(), new AbortController(), Array<string>()];
+    const handler: PluginHandler = {
+      type: "CSIPlugin",
+      validate: () => undefined,
+      register: async () => void seen.push("register"),
+      deregister: () => void seen.push("deregister"),
+    };
+    const files = new MemoryFiles(clock);
+    files.bind("/reg/d.sock");
+    const gone = Promise.withResolvers<void>();
+    const goes = async (): Promise<void> => {
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      registry.drop(0, "its socket is gone");
+      stop.abort(new Error("the test is over"));
+      gone.resolve();
+    };
+    const calls = {
+      getInfo: async () => ({ type: "CSIPlugin", name: "d", endpoint: "/d.sock", supportedVersions: ["1.0.0"] }),
+      notifyRegistrationStatus: async () => void goes(),
+      [Symbol.dispose]: () => {},
+    };
+    const registry: PluginRegistry = new PluginRegistry(
+      {
+        ...{ clock, files, volumeFiles: new SimVolumeFiles(files), log: silentLog },
+        journal: { record: () => 0 },
+        plugins: { connect: () => calls as never },
+        handlers: [handler],
+        onSockets: () => {},
+      },
+      "/reg",
+    );
+    const run = registry.run(stop.signal);
+    await gone.promise;
+    await run;
+    assert.deepEqual([turns, ...seen], [turns, "register", "deregister"]);
+  }
 });

@@ -154,6 +154,8 @@ export class PluginRegistry {
       const plugin = await introduce({ clock, plugins, handlers }, socket.path, abort.signal, (taken) => {
         registration.plugin = taken;
       });
+      // The socket may have been removed since the plugin's answer.
+      abort.signal.throwIfAborted();
       registration.registeredAtMs = clock.monotonic();
       const { type, name, endpoint } = plugin.info;
       const message = `plugin ${name} (${type}) registered at ${socket.path}`;
@@ -182,13 +184,13 @@ export class PluginRegistry {
 
   #end(registration: Registration, why = `socket ${registration.socket.path} was removed or replaced`): void {
     const { journal, log } = this.#deps;
-    const { socket, abort, plugin, work } = registration;
+    const { socket, abort, plugin, registeredAtMs } = registration;
     this.#registrations.delete(socket.path);
     abort.abort(new Error(why));
     if (plugin === undefined) return;
     const { type, name } = plugin.info;
     // A registration in progress deregisters it itself.
-    if (work === undefined) plugin.handler.deregister(plugin.info);
+    if (registeredAtMs !== undefined) plugin.handler.deregister(plugin.info);
     const message = `plugin ${name} (${type}) deregistered: ${why}`;
     journal.record({ kind: "note", what: "PluginGone", message, data: { type, name } });
     log.info("plugin deregistered", { type, name, socket: socket.path });

@@ -1,16 +1,24 @@
 import type { PodUid } from "../base/ids.ts";
 import type { Files } from "../ports/files.ts";
+import type { Mounts } from "../ports/mounts.ts";
+
+export interface ExclusiveVolumesDependencies {
+  readonly files: Pick<Files, "list">;
+  readonly mounts: Pick<Mounts, "below">;
+  /** Whether the pod has ended, and what is left of its volumes belongs to no plugin. */
+  readonly isLeft: (uid: string) => boolean;
+}
 
 /** Which pods use the volumes that one pod at a time may use (ReadWriteOncePod). */
 export class ExclusiveVolumes {
-  readonly #files: Pick<Files, "list">;
+  readonly #deps: ExclusiveVolumesDependencies;
   /** By the PersistentVolume's name. */
   readonly #users = new Map<string, PodUid>();
   /** Volumes whose release is awaited. */
   readonly #awaited = new Map<string, PromiseWithResolvers<void>>();
 
-  constructor(files: Pick<Files, "list">) {
-    this.#files = files;
+  constructor(deps: ExclusiveVolumesDependencies) {
+    this.#deps = deps;
   }
 
   /**
@@ -41,16 +49,24 @@ export class ExclusiveVolumes {
   }
 
   async #otherUser(volume: string, uid: PodUid, pods: string, plugin: string): Promise<string | undefined> {
-    for (const { name } of await this.#files.list(pods)) {
+    const { files } = this.#deps;
+    for (const { name } of await files.list(pods)) {
       if (name === uid) continue;
       for (const kind of ["volumes", "volumeDevices"]) {
         const directory = `${pods}/${name}/${kind}/${plugin}`;
         // The entry in its parent directory: accessing the volume itself could hang on a dead mount.
-        const entries = await this.#files.list(directory).catch(() => []);
-        if (entries.some((entry) => entry.name === volume)) return name;
+        const entries = await files.list(directory).catch(() => []);
+        if (!entries.some((entry) => entry.name === volume)) continue;
+        if (kind === "volumeDevices" || (await this.#isUsed(name, `${directory}/${volume}`))) return name;
       }
     }
     return undefined;
+  }
+
+  /** Files that are left in the unmounted directory of a dead pod are not the volume's. */
+  async #isUsed(uid: string, directory: string): Promise<boolean> {
+    const { mounts, isLeft } = this.#deps;
+    return !isLeft(uid) || (await mounts.below(directory)).length > 0;
   }
 
   #releaseOf(uid: string): Promise<void> {

@@ -113,8 +113,9 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     this.#containerMounts = new ContainerMounts(deps);
     this.#onDisk = new VolumesOnDisk(deps);
     this.#unowned = new UnownedVolumes(deps.journal, deps.log);
-    const { clock, journal, plugins, cluster, stats, waits } = deps;
-    this.#exclusive = new ExclusiveVolumes(deps.files);
+    const { clock, files, mounts, journal, plugins, cluster, stats, waits } = deps;
+    const isLeft = (uid: string): boolean => this.left.some(({ pod }) => pod.uid === uid);
+    this.#exclusive = new ExclusiveVolumes({ files, mounts, isLeft });
     this.#setUp = new VolumeSetUp({
       clock,
       journal,

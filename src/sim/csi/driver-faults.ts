@@ -7,7 +7,7 @@ export interface DriverFaults {
   readonly refuses: number;
   /** Reports an unknown outcome, without doing anything. */
   readonly doubts: number;
-  /** Reports an unknown outcome after success. */
+  /** Reports an unknown outcome after success, or a definite failure after a publish. */
   readonly lies: number;
   /** Does not respond; the call is carried out late, or never. */
   readonly hangs: number;

@@ -182,7 +182,9 @@ export class SimDriver {
       if (fate === "doubted") throw refusal(this.#random.pick(uncertainCodes));
       if (fate === "twice") work();
       const done = work();
-      if (fate === "lied") throw refusal(this.#random.pick(uncertainCodes));
+      // What it has published shows in the table of mounts.
+      const liesOf = about.method === "publish" ? ([...uncertainCodes, ...finalCodes] as const) : uncertainCodes;
+      if (fate === "lied") throw refusal(this.#random.pick(liesOf));
       return done;
     } finally {
       this.#ended(volume, about);

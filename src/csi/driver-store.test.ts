@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { RpcError } from "../ports/rpc.ts";
+import type { CsiClient } from "./csi-client.ts";
+import { DriverStore } from "./driver-store.ts";
+
+const { signal } = new AbortController();
+
+let closed: string[];
+let answer: PromiseWithResolvers<object>;
+let drivers: DriverStore;
+beforeEach(() => {
+  closed = [];
+  answer = Promise.withResolvers();
+  answer.promise.catch(() => {});
+  const connect = (_service: unknown, path: string): object => ({
+    nodePublishVolume: () => answer.promise,
+    [Symbol.dispose]: () => {
+      closed.push(path);
+      answer.reject(new RpcError("Canceled", "the client is closed"));
+    },
+  });
+  const plugins = { connect: connect as never };
+  drivers = new DriverStore({ clock: new ManualClock(), called: () => {}, plugins });
+});
+
+async function publish(client: CsiClient): Promise<void> {
+  await client.publish({ volumeId: "h" }, { signal });
+}
+
+test("a call in progress outlasts the registration that it was begun with, and its connection closes after it", async () => {
+  const earlier = await drivers.add("d", "/1.sock", "1.0.0");
+  const call = publish(earlier);
+  drivers.remove("d");
+  assert.equal(drivers.has("d"), false);
+  const later = await drivers.add("d", "/2.sock", "1.0.0");
+  assert.equal(drivers.get("d"), later);
+  assert.deepEqual([closed, drivers.outstanding.map(({ volume }) => volume)], [[], ["h"]]);
+  answer.resolve({});
+  await call;
+  assert.deepEqual([closed, drivers.outstanding], [["/1.sock"], []]);
+});
+
+test("a registration that replaces another one does not cancel its calls", async () => {
+  const call = publish(await drivers.add("d", "/1.sock", "1.0.0"));
+  await drivers.add("d", "/2.sock", "1.0.1");
+  assert.deepEqual(closed, []);
+  answer.resolve({});
+  await call;
+  assert.deepEqual(closed, ["/1.sock"]);
+});
+
+test("a registration without calls closes its connection as it ends", async () => {
+  await drivers.add("d", "/1.sock", "1.0.0");
+  drivers.remove("d");
+  assert.deepEqual(closed, ["/1.sock"]);
+});
+
+test("when podwright ends, calls in progress are canceled, also those of ended registrations", async () => {
+  const call = publish(await drivers.add("d", "/1.sock", "1.0.0"));
+  await drivers.add("d", "/2.sock", "1.0.1");
+  drivers.close();
+  await assert.rejects(call, /code = Canceled/u);
+  assert.deepEqual([...new Set(closed)].toSorted(), ["/1.sock", "/2.sock"]);
+});
