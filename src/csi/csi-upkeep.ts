@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
+import type { Emitter } from "../base/emitter.ts";
 import { causeOf } from "../base/errors.ts";
 import { type ActionInput, perform } from "../journal/perform.ts";
 import { podRef } from "../runtime/pod-ref.ts";
@@ -42,7 +43,11 @@ export class PublicationUpkeep implements VolumeUpkeep {
     return !this.#volume.isPublished || this.#volume.isOutdated;
   }
 
-  async run(signal: AbortSignal, waitForAttachment: () => Promise<AttachedVolume | undefined>): Promise<void> {
+  async run(
+    signal: AbortSignal,
+    waitForAttachment: () => Promise<AttachedVolume | undefined>,
+    retries: Emitter,
+  ): Promise<void> {
     const { clock, journal } = this.#parts;
     const volume = this.#volume;
     const { namespace, name: podName } = volume.pod.metadata;
@@ -62,7 +67,7 @@ export class PublicationUpkeep implements VolumeUpkeep {
         return undefined;
       } catch (error) {
         signal.throwIfAborted();
-        return { error, until: causeOf(error, AwaitedError)?.until };
+        return { error, until: causeOf(error, AwaitedError)?.until, retries };
       }
     });
   }

@@ -1,3 +1,4 @@
+import type { Emitter } from "../base/emitter.ts";
 import type { VolumeUpkeep } from "../volumes/volume-plugin.ts";
 import { measuredOperation, pluginLabel } from "../volumes/volume-operations.ts";
 import type { ClaimedVolume } from "./expansions.ts";
@@ -33,7 +34,7 @@ export class ExpansionUpkeep implements VolumeUpkeep {
     return isPublished && drivers.has(source.driver) && expansions.isDue(this.#claimed);
   }
 
-  async run(signal: AbortSignal): Promise<void> {
+  async run(signal: AbortSignal, _attached: unknown, retries: Emitter): Promise<void> {
     const { clock, drivers, expansions } = this.#parts;
     const { name, driver, isMigrated } = this.#volume.source;
     using _keeping = expansions.keep(this.#claimed);
@@ -43,7 +44,7 @@ export class ExpansionUpkeep implements VolumeUpkeep {
       measuredOperation(this.#parts, "volume_fs_resize", label, () => this.#volume.growTo(bytes, signal), signal);
     await untilDone(clock, `volume ${name} to be expanded`, signal, async () => {
       const error = await expansions.look(this.#claimed, grow, signal);
-      return error && { error, until: drivers.has(driver) ? undefined : drivers.registered(driver) };
+      return error && { error, until: drivers.has(driver) ? undefined : drivers.registered(driver), retries };
     });
   }
 }

@@ -4,6 +4,7 @@ import { CsiScene, csiSpec, root } from "../../test/support/csi-scene.ts";
 import { podWith } from "../../test/support/pods.ts";
 import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
 import type { Pod } from "../api/pod.ts";
+import { Emitter } from "../base/emitter.ts";
 import { eventsOf } from "../events/entry-events.ts";
 import type { JournalEntry } from "../journal/entry.ts";
 import type { PreparedVolume } from "../volumes/volume-plugin.ts";
@@ -12,6 +13,7 @@ import type { VolumeSpec } from "../volumes/volume-spec.ts";
 type Status = NonNullable<PersistentVolumeClaim["status"]>;
 
 const { signal } = new AbortController();
+const retries = new Emitter();
 const staged = `${root}/plugins/kubernetes.io/csi/d/`;
 const pending = { type: "FileSystemResizePending", status: "True" };
 const waiting: Status = {
@@ -50,7 +52,7 @@ async function sync(volume: PreparedVolume): Promise<void> {
   const upkeep = volume.upkeeps?.find(({ name }) => name === "expansion");
   assert.ok(upkeep);
   if (!upkeep.isDue()) return;
-  upkeep.run(signal, async () => undefined).catch(assert.fail);
+  upkeep.run(signal, async () => undefined, retries).catch(assert.fail);
   await scene.clock.advance(0);
 }
 
@@ -158,6 +160,21 @@ test("a failed expansion does not affect the running pod, is reported, and is re
   assert.equal(expansions().length, 3);
   assert.deepEqual(claimStatus()?.conditions, []);
   assert.equal(await volume.isSetUp(), true);
+});
+
+test("a failed expansion is retried at once on request, and then waits longer", async () => {
+  const volume = await scene.setUp(podOf("a"), specNow());
+  sizes("2Gi", waiting);
+  for (let times = 0; times < 6; times++) scene.fail("nodeExpandVolume", "Internal");
+  await scene.clock.advance(10_000);
+  await sync(volume);
+  await scene.clock.advance(500 + 1000 + 2000 + 4000);
+  assert.equal(expansions().length, 5);
+  retries.emit();
+  await scene.clock.advance(15_999);
+  assert.equal(expansions().length, 6);
+  await scene.clock.advance(1);
+  assert.deepEqual(claimStatus()?.capacity, { storage: "2Gi" });
 });
 
 test("while one pod's retry is pending, no other pod retries", async () => {

@@ -1,3 +1,4 @@
+import type { Emitter } from "../base/emitter.ts";
 import type { Clock } from "../ports/clock.ts";
 import { pauseBeforeRetry } from "../volumes/retry-pause.ts";
 
@@ -6,6 +7,8 @@ export interface FailedTry {
   readonly error: unknown;
   /** Ends the wait early. */
   readonly until?: Promise<void> | undefined;
+  /** So does each of its events. */
+  readonly retries?: Emitter | undefined;
 }
 
 /**
@@ -23,6 +26,6 @@ export async function untilDone(
     signal.throwIfAborted();
     const failed = await tried();
     if (failed === undefined) return;
-    await pauseBeforeRetry(clock, wait, { failures, until: failed.until }, signal);
+    await pauseBeforeRetry(clock, wait, { ...failed, failures }, signal);
   }
 }

@@ -137,7 +137,7 @@ test("with the feature gate off nothing is verified or reported", async () => {
   assert.deepEqual(told, ["credentialPolicyAllowed", "mustAuthenticate"]);
 });
 
-test("records of removed images are deleted, except for recent pulls that the list may lack", async () => {
+test("records of removed images are deleted, except for recent pulls that the list may lack", async (t) => {
   const files = await disk();
   const time = new ManualClock();
   const deps = { clock: time, files, hashing: simHashing, log: silentLog };
@@ -149,7 +149,11 @@ test("records of removed images are deleted, except for recent pulls that the li
   await time.advance(1000);
   await access.pulled({ image, imageRef: "sha256:4", with: own });
   await files.write("/kubelet/image_manager/pulled/notes", "no record", 0o600);
-  await access.prune([present, { id: "sha256:c", repoTags: [], repoDigests: ["r.io/app@sha256:3"] }], beganMs);
+  const there = [present, { id: "sha256:c", repoTags: [], repoDigests: ["r.io/app@sha256:3"] }];
+  const fails = t.mock.method(files, "remove", async () => assert.fail("the disk is full"), { times: 1 });
+  assert.equal(await access.prune(there, beganMs), false);
+  assert.equal(fails.mock.callCount(), 1);
+  assert.equal(await access.prune(there, beganMs), true);
   const pulled = async (id: string): Promise<boolean> => await access.isPulled({ ...present, id });
   const left = await Promise.all(["sha256:1", "sha256:2", "r.io/app@sha256:3", "sha256:4"].map(pulled));
   assert.deepEqual(left, [true, false, true, true]);

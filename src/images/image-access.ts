@@ -169,12 +169,13 @@ export class ImageAccess {
   }
 
   /**
-   * Deletes the records of removed images. Never rejects: the next call retries.
+   * Deletes the records of removed images. Never rejects.
    * @param present all images of the runtime, listed after `beganMs`
    * @param beganMs monotonic; the list may lack images pulled since then
+   * @returns whether none is left; otherwise another call retries
    */
-  async prune(present: readonly PresentImage[], beganMs: number): Promise<void> {
-    if (!this.isOn) return;
+  async prune(present: readonly PresentImage[], beganMs: number): Promise<boolean> {
+    if (!this.isOn) return true;
     const { files, log } = this.#deps;
     const kept = new Set(present.flatMap(referencesOf).map((reference) => this.#fileName(reference)));
     const directory = `${this.#directory}/pulled`;
@@ -182,8 +183,10 @@ export class ImageAccess {
       for (const { name } of await files.list(directory)) {
         if (isImageRecord(name) && !kept.has(name)) await this.#forget(`${directory}/${name}`, beganMs);
       }
+      return true;
     } catch (error) {
       log.warn("cannot remove records of images that are gone", { path: directory, error: errorMessage(error) });
+      return false;
     }
   }
 

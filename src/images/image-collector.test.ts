@@ -35,6 +35,9 @@ class Scene {
   readonly entries: JournalInput[] = [];
   readonly removed: string[] = [];
   readonly pruned: string[][] = [];
+  canPrune = true;
+  /** Lists of images that succeed before all others fail. */
+  listsLeft = Number.POSITIVE_INFINITY;
   readonly images = new Map<string, FakeImage>();
   /** Names of images that have containers. */
   readonly used = new Set<string>();
@@ -59,7 +62,10 @@ class Scene {
         journal: { record: (entry) => this.entries.push(entry) },
         log: silentLog,
         images: {
-          listImages: async () => create(pb.ListImagesResponseSchema, { images: this.#list() }),
+          listImages: async () => {
+            if (this.listsLeft-- <= 0) throw new CriError("Unavailable", "ListImages", "down");
+            return create(pb.ListImagesResponseSchema, { images: this.#list() });
+          },
           imageStatus: async ({ image }) => {
             const found = this.#list().find(({ id }) => id === image?.image);
             return create(pb.ImageStatusResponseSchema, found && { image: found });
@@ -103,7 +109,10 @@ class Scene {
       leases: this.leases,
       access: {
         isPulled: async ({ id }) => this.pulled.has(id),
-        prune: async (present) => void this.pruned.push(present.map(({ id }) => id)),
+        prune: async (present) => {
+          if (this.canPrune) this.pruned.push(present.map(({ id }) => id));
+          return this.canPrune;
+        },
       },
       ready: () => this.ready,
       wanted: () => this.wanted,
@@ -243,6 +252,49 @@ test("with a high threshold of 100 and no maximum age nothing is removed, howeve
   await scene.seen(["a", { size: 1000 }]);
   await scene.collector.collect(signal);
   assert.deepEqual(scene.removed, []);
+});
+
+test("pull records of images that are gone are pruned once, also after a preview noticed it or a prune failed", async () => {
+  const scene = new Scene();
+  await scene.seen(["a", { size: 1 }], ["b", { size: 1 }], ["c", { size: 1 }], ["d", { size: 1 }]);
+  const collects = async (): Promise<number> => {
+    const before = scene.pruned.length;
+    await scene.collector.collect(signal).catch(() => {});
+    return scene.pruned.length - before;
+  };
+  assert.deepEqual([await collects(), await collects()], [1, 0], "an earlier run may not have");
+  scene.images.delete("a");
+  await scene.collector.preview(signal);
+  assert.deepEqual([await collects(), await collects()], [1, 0]);
+  scene.images.delete("b");
+  scene.listsLeft = 1;
+  assert.equal(await collects(), 0, "the second list of the collection fails");
+  scene.listsLeft = Number.POSITIVE_INFINITY;
+  assert.deepEqual([await collects(), await collects()], [1, 0]);
+  scene.images.delete("c");
+  scene.canPrune = false;
+  assert.equal(await collects(), 0);
+  scene.canPrune = true;
+  assert.deepEqual([await collects(), await collects()], [1, 0]);
+  assert.deepEqual(scene.pruned.at(-1), ["sha256:d"]);
+});
+
+test("a runtime that does not answer is reported, but not while collection is switched off", async () => {
+  for (const [highThresholdPercent, maxAgeMs, told] of [
+    [85, 0, 2],
+    [100, 10 * minute, 2],
+    [100, 0, 0],
+  ] as const) {
+    const scene = new Scene({ highThresholdPercent, maxAgeMs });
+    scene.listsLeft = 0;
+    const stop = new AbortController();
+    const running = scene.collector.run(stop.signal);
+    await scene.clock.advance(0);
+    for (let times = 0; times < 2; times++) await scene.clock.advance(5 * minute);
+    assert.equal(scene.told("ImageGCFailed").length, told, `${highThresholdPercent}% and ${maxAgeMs} ms`);
+    stop.abort(new Error("the test is over"));
+    await running;
+  }
 });
 
 test("a file system without capacity is reported in upstream's words", async () => {

@@ -87,8 +87,11 @@ export class ImageCollector {
   #beganMs: number;
   #failedBefore = false;
   #sandboxImage: string | undefined;
-  /** False until the first prune: an earlier run may have removed images and ended before pruning. */
-  #hasPruned = false;
+  /**
+   * Images are gone whose pull records may still be there: also at first, because an earlier run may have removed images
+   * and ended before pruning.
+   */
+  #needsPrune = true;
 
   constructor(deps: ImageCollectorDependencies, config: ImageCollectorConfig) {
     this.#deps = deps;
@@ -126,6 +129,12 @@ export class ImageCollector {
     }
   }
 
+  /** Then upstream collects nothing at all; here only the records of images that others removed are pruned. */
+  get #isOff(): boolean {
+    const { highThresholdPercent, maxAgeMs } = this.#config;
+    return highThresholdPercent === 100 && maxAgeMs === 0;
+  }
+
   async #collectAndTell(signal: AbortSignal): Promise<void> {
     const { journal, log } = this.#deps;
     try {
@@ -136,7 +145,7 @@ export class ImageCollector {
       const message = errorMessage(error);
       log.warn("image garbage collection failed", { error: message });
       // As upstream: a single failure may mean that the runtime has just started.
-      if (this.#failedBefore) journal.record({ kind: "note", what: "ImageGCFailed", message });
+      if (this.#failedBefore && !this.#isOff) journal.record({ kind: "note", what: "ImageGCFailed", message });
       this.#failedBefore = true;
     }
   }
@@ -146,9 +155,9 @@ export class ImageCollector {
    * @throws Error when it could not free enough
    */
   async collect(signal: AbortSignal): Promise<void> {
-    const { highThresholdPercent, maxAgeMs } = this.#config;
+    const { maxAgeMs } = this.#config;
     await this.#pass(signal, async (pass) => {
-      if (highThresholdPercent === 100 && maxAgeMs === 0) return;
+      if (this.#isOff) return;
       const isOverdue = pass.verdicts.overdue.length > 0;
       const cause: Cause = { code: "ImageTooOld", message: `not in use for ${formatGoDuration(maxAgeMs)}` };
       for (const image of pass.verdicts.overdue) await this.#remove(pass, image, "age", cause);
@@ -185,37 +194,38 @@ export class ImageCollector {
   async preview(signal: AbortSignal): Promise<ImageVerdicts> {
     const { leases } = await this.#services.promise;
     using survey = leases.survey();
-    return (await this.#look(survey, signal)).verdicts;
+    return await this.#look(survey, signal);
   }
 
   async #pass<T>(signal: AbortSignal, work: (pass: Pass) => Promise<T>): Promise<T> {
     using _turn = await this.#turn.acquire(signal);
-    const { leases, access } = await this.#services.promise;
-    const { clock, uses } = this.#deps;
-    const beganMs = clock.monotonic();
+    const { leases } = await this.#services.promise;
     using survey = leases.survey();
-    const { images, verdicts, areGone } = await this.#look(survey, signal);
+    const verdicts = await this.#look(survey, signal);
     const pass: Pass = { survey, verdicts, signal, removed: [], failures: [] };
     try {
       return await work(pass);
     } finally {
-      await uses.save();
-      if (areGone || !this.#hasPruned || pass.removed.length > 0) {
-        const left = pass.removed.length === 0 ? images : await this.#list(signal).catch(() => undefined);
-        if (left !== undefined) await access.prune(left, beganMs);
-        this.#hasPruned = true;
-      }
+      await this.#deps.uses.save();
+      if (this.#needsPrune) await this.#prune(signal);
     }
+  }
+
+  /** Never rejects: the next pass retries. */
+  async #prune(signal: AbortSignal): Promise<void> {
+    const { access } = await this.#services.promise;
+    const beganMs = this.#deps.clock.monotonic();
+    // A preview may find more images gone meanwhile.
+    this.#needsPrune = false;
+    const left = await this.#list(signal).catch(() => undefined);
+    if (left === undefined || !(await access.prune(left, beganMs))) this.#needsPrune = true;
   }
 
   async #list(signal: AbortSignal): Promise<readonly Image[]> {
     return (await this.#deps.images.listImages({}, { signal, timeoutMs })).images;
   }
 
-  async #look(
-    survey: ImageSurvey,
-    signal: AbortSignal,
-  ): Promise<{ readonly images: readonly Image[]; readonly verdicts: ImageVerdicts; readonly areGone: boolean }> {
+  async #look(survey: ImageSurvey, signal: AbortSignal): Promise<ImageVerdicts> {
     const { clock, runtime, uses, labels } = this.#deps;
     const { access, wanted } = await this.#services.promise;
     const [images, { containers }] = await Promise.all([
@@ -223,10 +233,8 @@ export class ImageCollector {
       runtime.listContainers({}, { signal, timeoutMs }),
     ]);
     const inUse = new Set(imagesInUse(images, containers).keys());
-    const areGone = uses.observe(
-      images.map(({ id }) => id),
-      inUse,
-    );
+    const ids = images.map(({ id }) => id);
+    if (uses.observe(ids, inUse)) this.#needsPrune = true;
     const foreign = new Set<string>();
     if (this.#config.onlyPulled) {
       for (const image of images) if (!(await access.isPulled(image))) foreign.add(image.id);
@@ -236,7 +244,7 @@ export class ImageCollector {
     const found = { images, containers, ...own, foreign, isLeased: (id: string) => survey.isLeased(id) };
     const known = knownImages(found, (id) => uses.of(id), labels);
     const times = { nowMs: clock.monotonic(), beganMs: this.#beganMs };
-    return { images, verdicts: judgeImages(known, this.#config, times), areGone };
+    return judgeImages(known, this.#config, times);
   }
 
   async #freeByRoom(pass: Pass): Promise<void> {
@@ -294,6 +302,7 @@ export class ImageCollector {
       );
       if (!isRemoved) return false;
       pass.removed.push(image);
+      this.#needsPrune = true;
       this.#deps.uses.forget(id);
       return true;
     } catch (error) {

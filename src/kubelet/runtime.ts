@@ -148,6 +148,7 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
     collector,
     remover: new PodRemover(effects, { removal, teardowns, attempts, holdings }),
     images: images.manager,
+    volumes,
   });
   return { effects, runtime, removal, collector, volumes, ...aboutVolumes, holdings, images };
 }

@@ -116,6 +116,28 @@ test("a report is not repeated if the watcher is killed right after it", async (
   assert.deepEqual(toldOn(machine), ["first", "second", "meanwhile"]);
 });
 
+test("a kill that the journal does not have yet is reported again by the next run, also shortly after another", async () => {
+  const machine = await booted();
+  await liveOnce(
+    machine,
+    async () => {
+      killOn(machine, "first");
+      await machine.clock.advance(190);
+      killOn(machine, "second");
+      await machine.clock.advance(20);
+      // Written 50 ms after the report at the earliest.
+      machine.journal.entries.pop();
+    },
+    true,
+  );
+  assert.deepEqual(toldOn(machine), ["first"]);
+  await liveOnce(machine, async () => {});
+  assert.deepEqual(toldOn(machine), ["first", "second"]);
+  machine.journal.entries.length = 0;
+  await liveOnce(machine, async () => {});
+  assert.deepEqual(toldOn(machine), [], "both are recorded by then");
+});
+
 test("an unreadable record is kept aside, and no kill since the boot is lost or repeated", async () => {
   const warnings: unknown[][] = [];
   const log = { ...silentLog, warn: (...said: unknown[]) => void warnings.push(said) };

@@ -31,6 +31,19 @@ export async function watchOom(deps: OomWatcherDependencies, signal: AbortSignal
   /** The last kill that was reported and is not recorded yet. */
   let reported: number | undefined;
   let due: Disposable | undefined;
+  // After the journal, so that a crash in between loses nothing: the next run finds the report in the journal.
+  const saveOnceJournaled = (): void => {
+    const last = reported;
+    if (due !== undefined || last === undefined) return;
+    const saveIt = async (): Promise<void> => {
+      await record.save(last);
+      due = undefined;
+      if (reported === last) reported = undefined;
+      // One reported meanwhile may not be in the journal yet.
+      saveOnceJournaled();
+    };
+    due = clock.timer("an OOM kill to be journaled", journaledMs, () => void saveIt());
+  };
   const save = async (): Promise<void> => {
     const last = reported;
     reported = undefined;
@@ -45,10 +58,8 @@ export async function watchOom(deps: OomWatcherDependencies, signal: AbortSignal
       const victim = reader.read(text);
       if (victim === undefined) continue;
       tell(deps, victim, sequence);
-      // After the journal, so that a crash in between loses nothing: the next run finds the report in the journal.
-      const isFirst = reported === undefined;
       reported = sequence;
-      if (isFirst) due = clock.timer("an OOM kill to be journaled", journaledMs, () => void save());
+      saveOnceJournaled();
     }
     await save();
   } catch (error) {

@@ -56,6 +56,8 @@ export interface VolumeProvider extends VolumeReader {
    * failure that may be temporary, such as a full disk.
    */
   refresh(pod: Pod, cause: Cause, signal: AbortSignal): Promise<boolean>;
+  /** Ends the pauses between attempts to set up the pod's volumes. */
+  retryNow(pod: PodRef): void;
 }
 
 /** The user namespaces of pods (user-namespaces.ts). */

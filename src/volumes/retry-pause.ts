@@ -1,4 +1,5 @@
 import { onAbort } from "../base/abort.ts";
+import type { Emitter } from "../base/emitter.ts";
 import { operationRetry } from "../base/operation-retry.ts";
 import type { Clock } from "../ports/clock.ts";
 
@@ -12,6 +13,8 @@ export interface RetryPause {
   readonly leastMs?: number | undefined;
   /** Ends the pause early. */
   readonly until?: Promise<void> | undefined;
+  /** So does each of its events. */
+  readonly retries?: Emitter | undefined;
 }
 
 /**
@@ -22,7 +25,7 @@ export interface RetryPause {
 export async function pauseBeforeRetry(
   clock: Clock,
   wait: string,
-  { failures, longestMs = operationRetry.longestMs, leastMs = 0, until }: RetryPause,
+  { failures, longestMs = operationRetry.longestMs, leastMs = 0, until, retries }: RetryPause,
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted();
@@ -30,6 +33,7 @@ export async function pauseBeforeRetry(
   const delayMs = Math.max(leastMs, Math.min(operationRetry.firstMs * 2 ** failures, longestMs));
   using _timer = clock.timer(wait, delayMs, resolve);
   using _abort = onAbort(signal, resolve);
+  using _retry = retries?.on(resolve);
   void until?.then(resolve);
   await promise;
   signal.throwIfAborted();

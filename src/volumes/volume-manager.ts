@@ -3,6 +3,7 @@ import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
 import { eitherSignal } from "../base/abort.ts";
 import { DeadlineError, withDeadline } from "../base/deadline.ts";
+import { Emitter } from "../base/emitter.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
 import { bothEnded } from "../base/side-by-side.ts";
@@ -155,6 +156,10 @@ export class VolumeManager implements VolumeProvider, PodHolding {
       const because = progress.problems.length > 0 ? progress.problems.join("; ") : error.message;
       throw new VolumeError(`unable to attach or mount volumes: ${progress.text(because)}`);
     }
+  }
+
+  retryNow({ uid }: PodRef): void {
+    this.#pods.get(uid)?.retries.emit();
   }
 
   /** @param reject terminates a pod that the node cannot run after all */
@@ -359,6 +364,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
       upkeeps: new Map(),
       wanted: new Map(),
       remarks: new Map(),
+      retries: new Emitter(),
     };
     this.#pods.set(uid, memory);
     return memory;

@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { VolumeMode } from "../api/persistent-volume.ts";
+import type { Emitter } from "../base/emitter.ts";
 import type { PodUid } from "../base/ids.ts";
 import { NotKnownYetError } from "../runtime/config/container-config-error.ts";
 import type { VolumeMeter } from "./volume-meter.ts";
@@ -88,8 +89,9 @@ export interface VolumeUpkeep {
   /**
    * A failure does not change the volume, and is reported by the plugin.
    * @param attached waits for the result of the plugin's `attachment`
+   * @param retries a user's requests to retry now what is in back-off
    */
-  run(signal: AbortSignal, attached: () => Promise<AttachedVolume | undefined>): Promise<void>;
+  run(signal: AbortSignal, attached: () => Promise<AttachedVolume | undefined>, retries: Emitter): Promise<void>;
 }
 
 export interface VolumeContent {

@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
+import type { Emitter } from "../base/emitter.ts";
 import { causeOf, errorMessage } from "../base/errors.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import { type ActionInput, perform } from "../journal/perform.ts";
@@ -85,6 +86,8 @@ export interface VolumeMemory {
   readonly wanted: Map<string, number>;
   /** The last reported reason of their wait. */
   readonly remarks: Map<string, string>;
+  /** A user's requests to retry now what is in back-off. */
+  readonly retries: Emitter;
 }
 
 /** Whether a volume is outside the pod and its node, so that its set-up may take long. */
@@ -131,7 +134,7 @@ export class VolumeSetUp {
         signal.throwIfAborted();
         if (error instanceof AttachLimitError || !this.#mayWait(mounting, volume)) throw error;
         progress.failed(volume.name, errorMessage(error));
-        await this.#pause(volume, error, tries, signal);
+        await this.#pause(mounting, volume, { error, tries }, signal);
       }
     }
   }
@@ -160,11 +163,12 @@ export class VolumeSetUp {
     const spec = await this.#keptSpec(kept, volume, signal);
     // A pod that is still to start may be waiting until another gives it up.
     if ((await this.#otherUse(kept, spec)) !== undefined) return;
-    await upkeep.run(signal, async () => {
+    const attached = async (): Promise<AttachedVolume | undefined> => {
       const request = await this.#plugin(spec).attachment?.(spec, signal);
       const waiting = (): void => {};
       return request && (await this.#deps.attachments?.attached(request, kept.pod.metadata.uid, waiting, signal));
-    });
+    };
+    await upkeep.run(signal, attached, kept.memory.retries);
   }
 
   async #keptSpec({ pod, use, memory }: KeptPod, volume: Volume, signal: AbortSignal): Promise<VolumeSpec> {
@@ -358,13 +362,19 @@ export class VolumeSetUp {
     }
   }
 
-  async #pause(volume: Volume, error: unknown, tries: number, signal: AbortSignal): Promise<void> {
+  async #pause(
+    { memory: { retries } }: MountingPod,
+    volume: Volume,
+    { error, tries }: { readonly error: unknown; readonly tries: number },
+    signal: AbortSignal,
+  ): Promise<void> {
     const isLookedAt = error instanceof ClaimError || !isExternal(volume);
     const pause = {
       failures: tries,
       longestMs: isLookedAt ? longestLookMs : undefined,
       leastMs: causeOf(error, StorageLookupError)?.pauseMs,
       until: causeOf(error, AwaitedError)?.until,
+      retries,
     };
     await pauseBeforeRetry(this.#deps.clock, `another try to set up volume ${volume.name}`, pause, signal);
   }

@@ -87,7 +87,7 @@ test(
       { highThresholdPercent, lowThresholdPercent, minAgeMs: 0, maxAgeMs: 0, onlyPulled: false },
     );
     const wanted: { pod: string; names: string[] }[] = [];
-    const access = { isPulled: async () => true, prune: async () => {} };
+    const access = { isPulled: async () => true, prune: async () => true };
     collector.connect({ leases, access, ready: () => true, wanted: () => wanted });
 
     const images: { readonly name: string; readonly id: string }[] = [];

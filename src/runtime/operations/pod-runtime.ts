@@ -3,7 +3,7 @@ import type { Cause, PodRef } from "../../journal/entry.ts";
 import type { GarbagePolicy } from "../actions/garbage.ts";
 import type { PodActions } from "../actions/pod-actions.ts";
 import type { Effects } from "../effects.ts";
-import type { ImageProvider } from "../providers.ts";
+import type { ImageProvider, VolumeProvider } from "../providers.ts";
 import type { PodStatus } from "../status/pod-status.ts";
 import type { Remains } from "../status/remains.ts";
 import type { GarbageCollector } from "./collect-garbage.ts";
@@ -18,6 +18,7 @@ export interface RuntimeParts {
   readonly collector: GarbageCollector;
   readonly remover: PodRemover;
   readonly images: Pick<ImageProvider, "retryNow">;
+  readonly volumes: Pick<VolumeProvider, "retryNow">;
 }
 
 /** Everything that a pod's worker does with its pod (upstream: kubeGenericRuntimeManager). */
@@ -40,9 +41,10 @@ export class PodRuntime {
     return this.#parts.stopper.stopPod(target, remains, signal);
   }
 
-  /** Ends the back-offs of the pod's image pulls. */
+  /** Ends the back-offs of the pod's image pulls and volumes. */
   retryNow(pod: PodRef): void {
     this.#parts.images.retryNow(pod);
+    this.#parts.volumes.retryNow(pod);
   }
 
   /** See {@link GarbageCollector}. */

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { podUid } from "../../base/ids.ts";
+import { DriverScene, podWithVolumes } from "../../../test/support/sim-driver-scene.ts";
 import { ends, podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
+import { soundDriver } from "../csi/driver-faults.ts";
 import { askRetry } from "./user-requests.ts";
 
 test("a container in crash-loop back-off starts at once on request, and waits longer after its next exit", async () => {
@@ -31,4 +33,23 @@ test("an image pull in back-off starts at once on request", async () => {
   scene.node.ask((asked) => askRetry(asked, podUid("uid-1")));
   await scene.pass(10_000);
   assert.equal(pulls(), before + 2, "and then waits again");
+});
+
+test("a volume in back-off is set up at once on request", async () => {
+  const scene = new DriverScene();
+  const { node } = scene;
+  node.start();
+  await scene.pass(30_000);
+  for (const driver of node.drivers.all) driver.faults = { ...soundDriver, refuses: 1 };
+  for (const name of ["a", "b"]) scene.cluster.want(podWithVolumes(name, "inline"));
+  // The next attempt is due 63 s after the first.
+  await scene.pass(40_000);
+  for (const driver of node.drivers.all) driver.faults = soundDriver;
+  await scene.pass(5000);
+  assert.ok(!scene.runs("uid-a") && !scene.runs("uid-b"));
+  node.ask((asked) => askRetry(asked, podUid("uid-a")));
+  await scene.pass(5000);
+  assert.ok(scene.runs("uid-a"));
+  assert.ok(!scene.runs("uid-b"), "nobody asked for that");
+  assert.deepEqual(await scene.problems(), []);
 });

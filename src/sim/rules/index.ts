@@ -4,6 +4,7 @@ import { changedEvictions } from "./changed-evictions.ts";
 import { changes } from "./changes.ts";
 import { claims } from "./claims.ts";
 import { Conditions } from "./conditions.ts";
+import { collectedGarbage } from "./collected-garbage.ts";
 import { collectedImages } from "./collected-images.ts";
 import { containers } from "./containers.ts";
 import { Corrections } from "./corrections.ts";
@@ -72,6 +73,7 @@ export const rules: readonly RuleMaker[] = [
   (scene, broken) => new Deadlines(scene, broken),
   images,
   collectedImages,
+  collectedGarbage,
   (scene, broken) => new ImagePolicyRules(scene, broken),
   (scene, broken) => new ImageOrder(scene, broken),
   volumes,

@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock, settle } from "../../test/support/manual-clock.ts";
+import { Emitter } from "../base/emitter.ts";
+import { pauseBeforeRetry } from "./retry-pause.ts";
+
+const { signal } = new AbortController();
+
+test("a pause doubles with each failure, and a request ends only the one that lasts", async () => {
+  const clock = new ManualClock();
+  const retries = new Emitter();
+  const pause = (failures: number): { isOver: boolean } => {
+    const state = { isOver: false };
+    void pauseBeforeRetry(clock, "another try", { failures, retries }, signal).then(() => (state.isOver = true));
+    return state;
+  };
+  const first = pause(4);
+  await clock.advance(7999);
+  assert.equal(first.isOver, false);
+  await clock.advance(1);
+  assert.equal(first.isOver, true);
+  const second = pause(5);
+  await clock.advance(1000);
+  retries.emit();
+  await settle();
+  assert.equal(second.isOver, true);
+  assert.deepEqual(clock.waits, []);
+  const third = pause(6);
+  await clock.advance(31_999);
+  assert.equal(third.isOver, false);
+  await clock.advance(1);
+  assert.equal(third.isOver, true);
+});
