@@ -20,7 +20,7 @@ const example = "/usr/local/lib/node_modules/podwright/examples/hello.yaml";
 
 /** What docs/install.md says of a removal, and npm's own directories. */
 const stays =
-  /^new: (?:file (?:\/(?:var\/lib\/(?:podwright|cni)|run\/podwright|etc\/podwright|root\/\.npm)|\/usr\/local\/lib\/node_modules$)|rule .*CNI-HOSTPORT-)/u;
+  /^new: (?:file (?:\/(?:var\/lib\/(?:podwright|cni)|run\/podwright|etc\/podwright|root\/\.npm)|\/usr\/local\/(?:lib\/node_modules|share\/man\/man1)$)|rule .*CNI-HOSTPORT-)/u;
 
 /** Without a network: a download would fail. */
 function npm(...words: readonly string[]): string {
