@@ -196,7 +196,7 @@ export class Evictions implements Rule {
     if (isCriticalPod(pod)) this.#broken("critical pods are never evicted", uid);
     const about = signals.find((signal) => signal === dataText(entry, "signal"));
     if (about === undefined) void this.#forLimit(pod);
-    else this.#forNode(pod, about, entry.atMs);
+    else this.#forNode(pod, about, entry);
     const graceMs = about === undefined ? 1000 : this.#graceMs(pod, about);
     const { atMs } = entry;
     const left = this.#victims.filter(({ untilMs }) => atMs < untilMs);
@@ -214,7 +214,7 @@ export class Evictions implements Rule {
     if (used <= limit) this.#broken("limits evict only pods above them", `${uid} uses ${used} of ${limit}`);
   }
 
-  #forNode(pod: Pod, about: Signal, atMs: number): void {
+  #forNode(pod: Pod, about: Signal, { atMs, message }: SimEntry): void {
     const { node } = this.#scene;
     const { uid } = pod.metadata;
     const isShort = this.#thresholds().some((each) => each.signal === about && isMet(each, node.resources.shown, true));
@@ -239,6 +239,7 @@ export class Evictions implements Rule {
     // Its place follows from what was measured before, or from a part.
     if (isInPart || node.resources.stalledPods.has(uid)) return;
     this.#onData(uid, about, atMs);
+    if (message.includes("usage could not be measured now")) return;
     const before = this.#before(pod, about, atMs);
     if (before !== undefined) this.#broken("evictions follow the ranking", `${uid} goes for ${about} before ${before}`);
   }
