@@ -27,7 +27,6 @@ import {
   type VolumePlugin,
   type VolumeUpkeep,
 } from "./volume-plugin.ts";
-import { VolumeRemarks } from "./volume-remarks.ts";
 import { driverOf, inlineSpec, type VolumeSpec } from "./volume-spec.ts";
 import { ClaimError, type VolumeSpecs } from "./volume-specs.ts";
 import type { StorageWaits } from "./storage-waits.ts";
@@ -71,9 +70,7 @@ export interface KeptPod {
 export interface MountingPod extends KeptPod {
   /** Those of its volumes that its containers use. */
   readonly used: readonly Volume[];
-  /** The latest that has waited for it, and why: the set-up outlasts the waits. */
-  pod: Pod;
-  cause: Cause;
+  readonly cause: Cause;
   readonly progress: MountProgress;
 }
 
@@ -101,12 +98,10 @@ export function isExternal(volume: Volume): boolean {
 
 /** Sets up individual volumes of pods. */
 export class VolumeSetUp {
-  readonly remarks: VolumeRemarks;
   readonly #deps: VolumeSetUpDependencies;
 
   constructor(deps: VolumeSetUpDependencies) {
     this.#deps = deps;
-    this.remarks = new VolumeRemarks(deps.journal);
   }
 
   pluginOf(spec: VolumeSpec): VolumePlugin | undefined {
@@ -133,7 +128,7 @@ export class VolumeSetUp {
       try {
         const mounted = await this.#try(mounting, volume, signal);
         progress.mounted(volume.name);
-        this.remarks.goesOn(mounting, volume.name);
+        this.#goesOn(mounting, volume.name);
         return mounted;
       } catch (error) {
         signal.throwIfAborted();
@@ -219,14 +214,41 @@ export class VolumeSetUp {
       const spec = await this.#deps.specs.of(pod, volume, use, signal);
       this.#plugin(spec);
       progress.processed(volume.name);
-      this.remarks.goesOn(mounting, volume.name);
+      this.#goesOn(mounting, volume.name);
       return spec;
     } catch (error) {
       signal.throwIfAborted();
       const problem = errorMessage(error);
-      if (progress.unprocessed(volume.name, problem)) this.remarks.unprocessed(mounting, volume.name, problem);
+      if (progress.unprocessed(volume.name, problem)) {
+        const message = `Unable to attach or mount volumes: ${progress.text(problem)}`;
+        this.#waits(mounting, volume.name, "VolumeUnprocessed", message);
+      }
       throw error;
     }
+  }
+
+  #waits(
+    { pod, memory: { remarks } }: MountingPod,
+    volume: string,
+    what: "VolumeUnprocessed" | "VolumeUnattached",
+    message: string,
+  ): void {
+    const before = remarks.get(volume);
+    const { journal } = this.#deps;
+    if (before !== undefined && before !== message) this.#over(pod, before);
+    remarks.set(volume, message);
+    journal.record({ kind: "observation", what, message, pod: podRef(pod) });
+  }
+
+  #goesOn({ pod, memory: { remarks } }: MountingPod, volume: string): void {
+    const before = remarks.get(volume);
+    if (before === undefined) return;
+    remarks.delete(volume);
+    this.#over(pod, before);
+  }
+
+  #over(pod: Pod, message: string): void {
+    this.#deps.journal.record({ kind: "observation", what: "VolumeWaitOver", message, pod: podRef(pod) });
   }
 
   #plugin(spec: VolumeSpec): VolumePlugin {
@@ -325,12 +347,13 @@ export class VolumeSetUp {
       progress.unattached(spec.podVolume);
       if (why === told) return;
       told = why;
-      this.remarks.unattached(mounting, spec.podVolume, why);
+      const message = `volume ${spec.podVolume} is not attached yet: ${why}`;
+      this.#waits(mounting, spec.podVolume, "VolumeUnattached", message);
     };
     try {
       const attached = await attachments.attached(request, pod.metadata.uid, waiting, signal);
       progress.attached(spec.podVolume);
-      this.remarks.goesOn(mounting, spec.podVolume);
+      this.#goesOn(mounting, spec.podVolume);
       return attached;
     } catch (error) {
       signal.throwIfAborted();
