@@ -6,7 +6,7 @@ import { type StartCheck, startChecks } from "../agent/start-checks.ts";
 import { errorMessage, PodwrightError } from "../base/errors.ts";
 import type { SurveyedConfiguration } from "../config/load.ts";
 import type { NodeFlagValues } from "../config/flags.ts";
-import { servingSettings } from "../config/serving.ts";
+import { type ServingSettings, servingSettings } from "../config/serving.ts";
 import { type Check, failed, oneLine, passed } from "../private-runtime/preflight/check.ts";
 
 /** Flags that name files, which the kubelet resolves against its working directory. */
@@ -28,8 +28,11 @@ export async function startFindings(
 ): Promise<readonly Check[]> {
   const ports = await openPorts();
   const flags = absolute(node);
-  const serving = await found({ name: "serving", check: async () => void servingSettings(configuration, isWritten) });
-  const served = serving.length === 0 ? servingSettings(configuration, isWritten) : undefined;
+  let served: ServingSettings | undefined;
+  const serving = await found({
+    name: "serving",
+    check: async () => void (served = servingSettings(configuration, isWritten)),
+  });
   const checks: readonly StartCheck[] = [
     ...startChecks({ ports, configuration, flags, served }),
     { name: "credential providers", check: async () => void (await credentialPlugins(ports.files, flags)) },
