@@ -116,8 +116,8 @@ export const volumeMutants: readonly Mutant[] = [
     name: "one-pod-mounts-at-a-time",
     lives,
     file: "src/volumes/volume-manager.ts",
-    from: "turn: new Semaphore(1)",
-    to: "turn: (globalThis.oneTurn ??= new Semaphore(1))",
+    from: "setUps: new Semaphore(1)",
+    to: "setUps: (globalThis.oneTurn ??= new Semaphore(1))",
   },
   {
     name: "volumes-of-waiting-pods-removed",

@@ -19,6 +19,10 @@ export class MountProgress {
     return isNews;
   }
 
+  whyUnprocessed(volume: string): string | undefined {
+    return this.#unprocessed.get(volume);
+  }
+
   /** The claim of the volume can be used from now on. */
   processed(volume: string): void {
     this.#unprocessed.delete(volume);

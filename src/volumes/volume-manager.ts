@@ -1,10 +1,8 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
-import { eitherSignal } from "../base/abort.ts";
 import { DeadlineError, withDeadline } from "../base/deadline.ts";
 import { Emitter } from "../base/emitter.ts";
-import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
 import { bothEnded } from "../base/side-by-side.ts";
 import { Semaphore } from "../base/semaphore.ts";
@@ -18,7 +16,6 @@ import type { Logger } from "../ports/log.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import type { Mount } from "../runtime/config/container-config.ts";
-import { ContainerConfigError, NotKnownYetError } from "../runtime/config/container-config-error.ts";
 import type { VolumeProvider } from "../runtime/providers.ts";
 import type { MountedVolume, MountedVolumes } from "../runtime/config/mounted-volumes.ts";
 import type { EnvironmentVariable, NeededObjects, ObjectLookup } from "../runtime/config/environment.ts";
@@ -30,14 +27,15 @@ import { AttachLimitError, Attachments } from "./attachments.ts";
 import { ContainerMounts } from "./container-mounts.ts";
 import { ExclusiveVolumes } from "./exclusive-volumes.ts";
 import { MountProgress } from "./mount-progress.ts";
+import { PodSetUp, setUpAll, SetUpCanceled } from "./pod-set-up.ts";
 import type { StorageWaits } from "./storage-waits.ts";
 import { UnownedVolumes, type VolumesLeft } from "./unowned-volumes.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import { VolumePaths } from "./volume-paths.ts";
 import type { OperationObserver } from "./volume-operations.ts";
 import type { VolumePlugin } from "./volume-plugin.ts";
-import { refreshVolume } from "./volume-refresh.ts";
-import { isExternal, type MountingPod, setUpProblem, type VolumeMemory, VolumeSetUp } from "./volume-set-up.ts";
+import { VolumeContents } from "./volume-contents.ts";
+import { isExternal, type MountingPod, type VolumeMemory, VolumeSetUp } from "./volume-set-up.ts";
 import { inlineSpec } from "./volume-spec.ts";
 import type { VolumeStats } from "./volume-stats.ts";
 import { VolumeUpkeeps } from "./volume-upkeeps.ts";
@@ -80,13 +78,11 @@ const mountLimitMs = 123_000;
 
 /** Exists as long as a pod has volumes. */
 interface PodMemory extends VolumeMemory {
-  /** Work on a pod's volumes is serialized, also what continues after its deadline. */
+  /** Work on a pod's volumes is serialized, except for the set-up of external ones. */
   readonly turn: Semaphore;
-}
-
-/** The same objects would fail the same way; a change of one wakes the pod. */
-function awaitsObjects(error: unknown): boolean {
-  return [VolumeError, ContainerConfigError, NotKnownYetError].some((kind) => error instanceof kind);
+  /** One set-up of a pod's volumes at a time, also of one that is canceled and has not ended. */
+  readonly setUps: Semaphore;
+  underWay: PodSetUp | undefined;
 }
 
 /**
@@ -105,6 +101,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   readonly #setUp: VolumeSetUp;
   readonly #exclusive: ExclusiveVolumes;
   readonly #upkeeps: VolumeUpkeeps;
+  readonly #contents: VolumeContents;
   #reject: ((pod: Pod, rejection: Rejection, entry: number) => void) | undefined;
   /** The real path of the node's root directory, constant while podwright runs. */
   #root: string | undefined;
@@ -130,6 +127,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
       waits,
     });
     this.#upkeeps = new VolumeUpkeeps(deps.log, this.#setUp);
+    this.#contents = new VolumeContents(deps, this.#setUp);
   }
 
   async mount(pod: Pod, needs: NeededObjects, cause: Cause, signal: AbortSignal): Promise<MountedVolumes> {
@@ -141,21 +139,36 @@ export class VolumeManager implements VolumeProvider, PodHolding {
       await objects.settle?.(pod, needs, signal);
       return new Map();
     }
-    const progress = new MountProgress(used.map((volume) => volume.name));
+    let progress = new MountProgress(used.map((volume) => volume.name));
     try {
       return await withDeadline(clock, `volumes of pod ${namespace}/${name}`, mountLimitMs, signal, async (limited) => {
         const [paths] = await bothEnded(this.#layOut(uid, limited), this.#settle(pod, needs, used, limited));
-        limited.throwIfAborted();
-        const memory = this.#memoryOf(uid);
-        using _turn = await memory.turn.acquire(limited);
-        return await this.#mountAll({ pod, use, used, paths, cause, progress, memory }, limited);
+        for (;;) {
+          limited.throwIfAborted();
+          const memory = this.#memoryOf(uid);
+          const joins = memory.underWay?.isCanceled === false;
+          const setUp = this.#underWay({ pod, use, used, paths, cause, progress, memory }, memory);
+          ({ progress } = setUp.mounting);
+          if (joins) await this.#renewContent(setUp.mounting, limited);
+          const mounted = await setUp.wait(signal, limited);
+          if (setUp.isOf(used)) return mounted;
+          progress = new MountProgress(used.map((volume) => volume.name));
+        }
       });
     } catch (error) {
-      if (error instanceof AttachLimitError) this.#exceedsLimit(pod, error, cause);
       if (!(error instanceof DeadlineError)) throw error;
       const because = progress.problems.length > 0 ? progress.problems.join("; ") : error.message;
       throw new VolumeError(`unable to attach or mount volumes: ${progress.text(because)}`);
     }
+  }
+
+  /** What was set up early gets the present content, although other volumes are still being set up. */
+  async #renewContent({ pod, used, paths, memory, cause, progress }: MountingPod, signal: AbortSignal): Promise<void> {
+    const early = used
+      .filter(({ name }) => !progress.isMissing(name))
+      .filter((volume) => this.#contents.follows(volume));
+    const known = this.#pods.get(pod.metadata.uid);
+    if (known === memory) await this.#contents.refresh({ pod, paths, memory: known }, early, cause, signal);
   }
 
   retryNow({ uid }: PodRef): void {
@@ -195,44 +208,31 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   async refresh(pod: Pod, cause: Cause, signal: AbortSignal): Promise<boolean> {
     const use = volumeUse(pod);
     const used = usedVolumes(pod, use);
-    const following = used.filter((volume) => this.#setUp.pluginOf(inlineSpec(volume))?.followsObjects === true);
+    const following = used.filter((volume) => this.#contents.follows(volume));
     const external = used.filter(isExternal);
     if (following.length + external.length === 0) return true;
     const memory = this.#memoryOf(pod.metadata.uid);
-    // Volumes being set up get the current objects; containers start afterwards, and the change is then synced.
-    if (memory.turn.load.held > 0) return true;
+    // Volumes being set up get the current objects; containers start afterwards, and the change is then synced. A set-up
+    // that goes on holds the turn for moments only, and has set up early what is refreshed here.
+    if (memory.underWay === undefined && memory.turn.load.held > 0) return true;
     const paths = await this.#pathsOf(pod.metadata.uid);
-    this.#upkeeps.begin({ pod, use, paths, memory }, external);
+    // Those being set up need none yet.
+    const setUp = external.filter(({ name }) => memory.underWay?.mounting.progress.isMissing(name) !== true);
+    this.#upkeeps.begin({ pod, use, paths, memory }, setUp);
     if (following.length === 0) return true;
     this.#deps.objects.renew?.(pod);
-    using _turn = await memory.turn.acquire(signal);
-    let isFresh = true;
-    for (const volume of following) {
-      try {
-        const spec = inlineSpec(volume);
-        const prepared = this.#setUp.prepare(pod, spec, paths);
-        const plugin = this.#setUp.labelOf(spec)?.plugin ?? "";
-        await refreshVolume(this.#deps, { pod, plugin, prepared }, memory.contents, cause);
-      } catch (error) {
-        // The pod keeps its existing content.
-        isFresh &&= awaitsObjects(error);
-        this.#deps.log.warn("cannot refresh a volume", {
-          ...podRef(pod),
-          volume: volume.name,
-          error: errorMessage(error),
-        });
-      }
-    }
-    return isFresh;
+    return await this.#contents.refresh({ pod, paths, memory }, following, cause, signal);
   }
 
   /** Tears down the pod's volumes as found on the node; those that no plugin owns stay, and are reported. */
   async release(pod: PodRef, { cause }: Pick<Release, "cause">, signal: AbortSignal): Promise<void> {
     const memory = this.#memoryOf(pod.uid);
+    memory.underWay?.cancel(new SetUpCanceled("the pod's volumes are being removed"));
     await this.#upkeeps.stop(pod.uid);
     memory.upkeeps.clear();
     this.#deps.stats.forget(pod.uid);
     this.#deps.waits.forget(pod.uid, ["set up"]);
+    using _setUps = await memory.setUps.acquire(signal);
     using _turn = await memory.turn.acquire(signal);
     for (const plugin of this.#deps.plugins) plugin.forget?.(pod.uid);
     const paths = await this.#pathsOf(pod.uid);
@@ -242,11 +242,13 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     this.#deps.waits.forget(pod.uid, ["tear down"]);
     this.#exclusive.releaseAll(pod.uid);
     this.#deps.cluster?.node.releaseAll(pod.uid);
-    if (this.#pods.get(pod.uid) === memory && memory.turn.load.waiting === 0) this.#pods.delete(pod.uid);
+    const isWanted = memory.turn.load.waiting + memory.setUps.load.waiting > 0;
+    if (this.#pods.get(pod.uid) === memory && !isWanted) this.#pods.delete(pod.uid);
   }
 
-  /** Ends the upkeep of volumes, which stay as they are. */
+  /** Ends the work on volumes, which stay as they are. */
   async close(): Promise<void> {
+    for (const { underWay } of this.#pods.values()) underWay?.cancel(new SetUpCanceled("podwright is stopping"));
     await this.#upkeeps.close();
   }
 
@@ -313,35 +315,38 @@ export class VolumeManager implements VolumeProvider, PodHolding {
 
   async #layOut(uid: PodUid, signal: AbortSignal): Promise<VolumePaths> {
     const { files } = this.#deps;
-    using _turn = await this.#memoryOf(uid).turn.acquire(signal);
+    const memory = this.#memoryOf(uid);
     const paths = await this.#pathsOf(uid);
+    // The set-up under way has them.
+    if (memory.underWay?.isCanceled === false) return paths;
+    using _turn = await memory.turn.acquire(signal);
     await files.makeDirectory(paths.pod, 0o750);
     await bothEnded(files.makeDirectory(paths.volumes, 0o750), files.makeDirectory(paths.plugins, 0o750));
     return paths;
   }
 
-  async #mountAll(mounting: MountingPod, signal: AbortSignal): Promise<MountedVolumes> {
-    const { used, progress } = mounting;
-    const mounted = new Map<string, MountedVolume>();
-    let limit: AttachLimitError | undefined;
-    const rest = new AbortController();
-    using either = eitherSignal(signal, rest.signal);
-    const mountOne = async (volume: Volume): Promise<void> => {
+  /** The set-up of the pod's volumes under way, or a new one. */
+  #underWay(mounting: MountingPod, memory: PodMemory): PodSetUp {
+    const { underWay } = memory;
+    if (underWay?.isCanceled === false) {
+      if (underWay.isAwaited) return underWay;
+      underWay.isFor(mounting.pod, mounting.cause);
+      this.#setUp.remarks.again(underWay.mounting);
+      return underWay;
+    }
+    const begun = new PodSetUp(mounting, async (own, signal) => {
       try {
-        mounted.set(volume.name, await this.#setUp.setUp(mounting, volume, either.signal));
+        using _setUps = await memory.setUps.acquire(signal);
+        return await setUpAll(this.#setUp, own, memory.turn, signal);
       } catch (error) {
-        if (error instanceof AttachLimitError) {
-          limit ??= error;
-          rest.abort(error);
-        }
-        progress.failed(volume.name, setUpProblem(inlineSpec(volume), error).message);
+        if (error instanceof AttachLimitError) this.#exceedsLimit(own.pod, error, own.cause);
+        throw error;
+      } finally {
+        if (memory.underWay === begun) memory.underWay = undefined;
       }
-    };
-    await Promise.all(used.map(mountOne));
-    signal.throwIfAborted();
-    if (limit !== undefined) throw new AttachLimitError(progress.text(limit.message), { cause: limit });
-    if (progress.problems.length > 0) throw new VolumeError(progress.problems.join("; "));
-    return mounted;
+    });
+    memory.underWay = begun;
+    return begun;
   }
 
   /** The mount table has real paths, so they are used everywhere. */
@@ -359,6 +364,8 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     if (known !== undefined) return known;
     const memory: PodMemory = {
       turn: new Semaphore(1),
+      setUps: new Semaphore(1),
+      underWay: undefined,
       contents: new Map(),
       specs: new Map(),
       upkeeps: new Map(),

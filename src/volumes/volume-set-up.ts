@@ -2,6 +2,7 @@ import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
 import type { Emitter } from "../base/emitter.ts";
 import { causeOf, errorMessage } from "../base/errors.ts";
+import type { SharedTurn } from "../base/shared-turn.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import { type ActionInput, perform } from "../journal/perform.ts";
 import { StorageLookupError } from "../objects/storage-lookup.ts";
@@ -27,6 +28,7 @@ import {
   type VolumePlugin,
   type VolumeUpkeep,
 } from "./volume-plugin.ts";
+import { VolumeRemarks } from "./volume-remarks.ts";
 import { driverOf, inlineSpec, type VolumeSpec } from "./volume-spec.ts";
 import { ClaimError, type VolumeSpecs } from "./volume-specs.ts";
 import type { StorageWaits } from "./storage-waits.ts";
@@ -70,7 +72,9 @@ export interface KeptPod {
 export interface MountingPod extends KeptPod {
   /** Those of its volumes that its containers use. */
   readonly used: readonly Volume[];
-  readonly cause: Cause;
+  /** The latest that has waited for it, and why: the set-up outlasts the waits. */
+  pod: Pod;
+  cause: Cause;
   readonly progress: MountProgress;
 }
 
@@ -98,10 +102,12 @@ export function isExternal(volume: Volume): boolean {
 
 /** Sets up individual volumes of pods. */
 export class VolumeSetUp {
+  readonly remarks: VolumeRemarks;
   readonly #deps: VolumeSetUpDependencies;
 
   constructor(deps: VolumeSetUpDependencies) {
     this.#deps = deps;
+    this.remarks = new VolumeRemarks(deps.journal);
   }
 
   pluginOf(spec: VolumeSpec): VolumePlugin | undefined {
@@ -119,16 +125,23 @@ export class VolumeSetUp {
   }
 
   /**
-   * Sets a volume up unless it is set up. External volumes are retried; others fail at once.
+   * Sets a volume up unless it is set up. External volumes are retried; others only while the pod waits for an external one.
+   * @param turn held by each attempt
    * @throws VolumeError, or the signal's reason
    */
-  async setUp(mounting: MountingPod, volume: Volume, signal: AbortSignal): Promise<MountedVolume> {
+  async setUp(
+    mounting: MountingPod,
+    volume: Volume,
+    turn: SharedTurn | undefined,
+    signal: AbortSignal,
+  ): Promise<MountedVolume> {
     const { progress } = mounting;
     for (let tries = 0; ; tries++) {
       try {
+        using _turn = await turn?.acquire(signal);
         const mounted = await this.#try(mounting, volume, signal);
         progress.mounted(volume.name);
-        this.#goesOn(mounting, volume.name);
+        this.remarks.goesOn(mounting, volume.name);
         return mounted;
       } catch (error) {
         signal.throwIfAborted();
@@ -214,41 +227,14 @@ export class VolumeSetUp {
       const spec = await this.#deps.specs.of(pod, volume, use, signal);
       this.#plugin(spec);
       progress.processed(volume.name);
-      this.#goesOn(mounting, volume.name);
+      this.remarks.goesOn(mounting, volume.name);
       return spec;
     } catch (error) {
       signal.throwIfAborted();
       const problem = errorMessage(error);
-      if (progress.unprocessed(volume.name, problem)) {
-        const message = `Unable to attach or mount volumes: ${progress.text(problem)}`;
-        this.#waits(mounting, volume.name, "VolumeUnprocessed", message);
-      }
+      if (progress.unprocessed(volume.name, problem)) this.remarks.unprocessed(mounting, volume.name, problem);
       throw error;
     }
-  }
-
-  #waits(
-    { pod, memory: { remarks } }: MountingPod,
-    volume: string,
-    what: "VolumeUnprocessed" | "VolumeUnattached",
-    message: string,
-  ): void {
-    const before = remarks.get(volume);
-    const { journal } = this.#deps;
-    if (before !== undefined && before !== message) this.#over(pod, before);
-    remarks.set(volume, message);
-    journal.record({ kind: "observation", what, message, pod: podRef(pod) });
-  }
-
-  #goesOn({ pod, memory: { remarks } }: MountingPod, volume: string): void {
-    const before = remarks.get(volume);
-    if (before === undefined) return;
-    remarks.delete(volume);
-    this.#over(pod, before);
-  }
-
-  #over(pod: Pod, message: string): void {
-    this.#deps.journal.record({ kind: "observation", what: "VolumeWaitOver", message, pod: podRef(pod) });
   }
 
   #plugin(spec: VolumeSpec): VolumePlugin {
@@ -347,13 +333,12 @@ export class VolumeSetUp {
       progress.unattached(spec.podVolume);
       if (why === told) return;
       told = why;
-      const message = `volume ${spec.podVolume} is not attached yet: ${why}`;
-      this.#waits(mounting, spec.podVolume, "VolumeUnattached", message);
+      this.remarks.unattached(mounting, spec.podVolume, why);
     };
     try {
       const attached = await attachments.attached(request, pod.metadata.uid, waiting, signal);
       progress.attached(spec.podVolume);
-      this.#goesOn(mounting, spec.podVolume);
+      this.remarks.goesOn(mounting, spec.podVolume);
       return attached;
     } catch (error) {
       signal.throwIfAborted();

@@ -137,6 +137,27 @@ describe("a node with CSI drivers", () => {
     assert.deepEqual(await scene.problems(), []);
   });
 
+  test("asks a driver that refuses at growing intervals, however often its pod stops waiting", async () => {
+    const scene = new DriverScene();
+    scene.node.start();
+    await scene.pass(30_000);
+    const driver = scene.driver(plainDriver.name);
+    driver.faults = { ...soundDriver, refuses: 1 };
+    const askedMs: number[] = [];
+    driver.onCall(({ method, when }) => {
+      if (method === "publish" && when === "begins") askedMs.push(scene.clock.nowMs);
+    });
+    scene.cluster.want(podWithVolumes("a", "claim-3"));
+    await scene.pass(700_000);
+    const distances = askedMs.slice(1).map((ms, at) => ms - (askedMs[at] ?? 0));
+    assert.ok(askedMs.length >= 9 && askedMs.length <= 13, distances.join(" "));
+    assert.ok((distances.at(-1) ?? 0) >= 122_000, distances.join(" "));
+    driver.faults = soundDriver;
+    await scene.pass(180_000);
+    assert.ok(scene.runs("uid-a"));
+    assert.deepEqual(await scene.problems(), []);
+  });
+
   test("reverts calls with unknown outcomes, whether or not they had an effect", async () => {
     for (const faults of [{ lies: 1 }, { doubts: 1 }, { hangs: 1 }]) {
       const scene = new DriverScene();

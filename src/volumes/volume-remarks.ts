@@ -1,0 +1,65 @@
+import type { Pod } from "../api/pod.ts";
+import type { Recorder } from "../journal/entry.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import type { MountProgress } from "./mount-progress.ts";
+
+/** A pod whose volumes are set up. */
+export interface RemarkedPod {
+  readonly pod: Pod;
+  readonly progress: MountProgress;
+  readonly memory: {
+    /** The last reported reason of each volume's wait, by its name in the pod. */
+    readonly remarks: Map<string, string>;
+  };
+}
+
+/** Reports in the journal why volumes of pods wait, and when these waits are over. */
+export class VolumeRemarks {
+  readonly #journal: Recorder;
+
+  constructor(journal: Recorder) {
+    this.#journal = journal;
+  }
+
+  /** Its claim cannot be used. */
+  unprocessed(of: RemarkedPod, volume: string, problem: string): void {
+    const message = `Unable to attach or mount volumes: ${of.progress.text(problem)}`;
+    this.#waits(of, volume, "VolumeUnprocessed", message);
+  }
+
+  unattached(of: RemarkedPod, volume: string, why: string): void {
+    this.#waits(of, volume, "VolumeUnattached", `volume ${volume} is not attached yet: ${why}`);
+  }
+
+  /** Repeats what is still true: each wait for the set-up of a pod's volumes has reports of its own. */
+  again(of: RemarkedPod): void {
+    for (const [volume, remark] of of.memory.remarks) {
+      const problem = of.progress.whyUnprocessed(volume);
+      if (problem === undefined) this.#waits(of, volume, "VolumeUnattached", remark);
+      else this.unprocessed(of, volume, problem);
+    }
+  }
+
+  goesOn({ pod, memory: { remarks } }: RemarkedPod, volume: string): void {
+    const before = remarks.get(volume);
+    if (before === undefined) return;
+    remarks.delete(volume);
+    this.#over(pod, before);
+  }
+
+  #waits(
+    { pod, memory: { remarks } }: RemarkedPod,
+    volume: string,
+    what: "VolumeUnprocessed" | "VolumeUnattached",
+    message: string,
+  ): void {
+    const before = remarks.get(volume);
+    if (before !== undefined && before !== message) this.#over(pod, before);
+    remarks.set(volume, message);
+    this.#journal.record({ kind: "observation", what, message, pod: podRef(pod) });
+  }
+
+  #over(pod: Pod, message: string): void {
+    this.#journal.record({ kind: "observation", what: "VolumeWaitOver", message, pod: podRef(pod) });
+  }
+}
