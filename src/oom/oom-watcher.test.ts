@@ -242,6 +242,26 @@ test("on a machine out of memory every kill is reported, those in pods with the 
   });
 });
 
+test("of more kills at once than the kernel summarizes, none is reported in the wrong pod", async () => {
+  await withWatcher(async (kernelLog, journal, told) => {
+    for (let pid = 1; pid <= 10; pid++) {
+      kernelLog.killed({
+        pid,
+        name: "tail",
+        cgroup: `${below}/c0ffee`,
+        machine: false,
+        others: [{ pid: pid + 50, name: "cat" }],
+      });
+    }
+    kernelLog.killed({ pid: 11, name: "db", cgroup: "/system.slice/db.service", machine: false });
+    await told();
+    assert.deepEqual(
+      journal.entries.map(({ data }) => data?.["pid"]).filter((pid) => Number(pid) < 50),
+      [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+    );
+  });
+});
+
 test("if the kernel log cannot be read, that is logged once, and nothing else fails", async () => {
   const warnings: unknown[][] = [];
   const log = { ...silentLog, warn: (...said: unknown[]) => void warnings.push(said) };

@@ -60,10 +60,11 @@ export async function watchOom(deps: OomWatcherDependencies, signal: AbortSignal
   const known = withDeadline(clock, wait, unknownPodsMs, signal, deps.allKnown).catch(() => {});
   try {
     const after = await record.load();
-    for await (const { sequence, text } of kernelLog.follow(after, signal)) {
+    for await (const line of kernelLog.follow(after, signal)) {
+      const { sequence, text } = line;
       // Marks the start of this run.
       if (text === "" && after === undefined) await record.save(sequence);
-      const victim = reader.read(text);
+      const victim = reader.read(line);
       if (victim === undefined) continue;
       await known;
       // Not recorded: the next run reports it.
