@@ -176,7 +176,7 @@ export class EvictionManager implements NodePressure {
     const isMissed = (each: Signal): boolean => machine.fileSystems === undefined && needsLayout(each);
     const urgent = this.#byUrgency(machine.observations);
     const signal = named ?? urgent.find((each) => !isMissed(each)) ?? "memory.available";
-    const { ranked, problem } = await this.#node.rank(signal, machine, never);
+    const { ranked, problem } = await this.#node.preview(signal, machine, never);
     const isPart =
       machine.fileSystems === undefined && (isOfDisk(signal) || (named === undefined && isOfDisk(urgent[0] ?? signal)));
     const remarks = [
