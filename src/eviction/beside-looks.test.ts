@@ -10,7 +10,7 @@ const { signal } = new AbortController();
 
 function stateWith(due: readonly Threshold[]): MachineState {
   const pressure = { due, met: due } as unknown as MachineState["pressure"];
-  return { observations: new Map(), fileSystems: "one", unmeasured: new Map(), atMs: 0, pressure };
+  return { observations: new Map(), fileSystems: "one", unmeasured: new Map(), beganMs: 0, atMs: 0, pressure };
 }
 
 test("work that ends within a second is not accompanied by observations", async () => {

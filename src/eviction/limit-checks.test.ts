@@ -109,3 +109,30 @@ test("a late check that evicts while pods are ranked for memory spares the first
     assert.deepEqual(scene.victims, ["limited", "large"]);
   });
 });
+
+test("a late check that evicts during an observation spares the first pod for the node until the next one", async () => {
+  const scene = new EvictionScene({ thresholds: memoryAndDisk });
+  scene.add(limited, 1);
+  scene.usages.set("uid-limited", over);
+  scene.add(podWith("large"), 500);
+  const [storage, sight] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  scene.storage = storage.promise;
+  scene.short();
+  scene.onKill = (name) => scene.gone(name);
+  // The first observation is too old once the check is late.
+  scene.onLook = () => {
+    if (scene.looks === 2) scene.sight = sight.promise;
+  };
+  await scene.play(async () => {
+    await scene.clock.advance(3000);
+    scene.storage = Promise.resolve();
+    storage.resolve();
+    await scene.clock.advance(100);
+    scene.sight = Promise.resolve();
+    sight.resolve();
+    await scene.clock.advance(1);
+    assert.deepEqual(scene.victims, ["limited"], "the figures may be from before it went");
+    await scene.clock.advance(3000);
+    assert.deepEqual(scene.victims, ["limited", "large"]);
+  });
+});

@@ -267,6 +267,7 @@ export class EvictionManager implements NodePressure {
 
   async #look(signal: AbortSignal): Promise<MachineState> {
     const { clock, accepted } = this.#deps;
+    const beganMs = clock.monotonic();
     const machine = await this.#observe(this.#watched(), signal);
     if (machine.fileSystems !== this.#fileSystems) {
       this.#fileSystems = machine.fileSystems;
@@ -278,7 +279,7 @@ export class EvictionManager implements NodePressure {
     accepted.judge(machine.observations, machine.fileSystems, nowMs);
     this.#looks = withLook(this.#looks, { atMs: nowMs, observations: machine.observations });
     const pressure = this.#monitor.judge(this.#thresholds, machine.observations, nowMs);
-    return { ...machine, atMs: nowMs, pressure: this.#withLayout(pressure, nowMs) };
+    return { ...machine, beganMs, atMs: nowMs, pressure: this.#withLayout(pressure, nowMs) };
   }
 
   /**
@@ -329,6 +330,8 @@ export class EvictionManager implements NodePressure {
     const pods = new Set<string>(this.#evictor.candidates().map(({ metadata }) => metadata.uid));
     const outcome = await this.#node.reclaim(isFresh ? seen : await this.#look(signal), signal);
     this.#foundNobodyOf = outcome === "nobody" ? pods : undefined;
+    // Nothing was decided: the next observation shows what the pods that went have left.
+    if (outcome === "pending") this.#reclaimsAtMs = 0;
     // An evicted pod may be gone by the next observation.
     this.#wasPending = this.#evictor.isPending;
   }

@@ -97,9 +97,9 @@ export class NodeEvictions {
    * Reclaims the resource of the most urgent due threshold: at node level first, then by evicting the first pod of the
    * ranking. If that waits for a confirmation or a measurement, or there is no pod for it, the next threshold gets its
    * turn, and so does one that does not concern a disk while garbage is being removed. At most one pod is evicted.
-   * @returns nobody: a resource is short, and there is no pod that may be evicted for it
+   * @returns pending: pods went meanwhile, so that it has to be observed first what is short. nobody: a resource is short, and there is no pod that may be evicted for it
    */
-  async reclaim(seen: MachineState, signal: AbortSignal): Promise<"done" | "nobody"> {
+  async reclaim(seen: MachineState, signal: AbortSignal): Promise<"done" | "pending" | "nobody"> {
     const held = new Set<Threshold>();
     const withoutHeld = (state: MachineState): MachineState => {
       const due = state.pressure.due.filter((each) => !held.has(each));
@@ -133,7 +133,8 @@ export class NodeEvictions {
         state = { ...outcome.urgent, pressure: withoutDisks(outcome.urgent.pressure) };
         continue;
       }
-      if (outcome === "evicted" || outcome === "pending") return "done";
+      if (outcome === "evicted") return "done";
+      if (outcome === "pending") return outcome;
       hasFoundNobody ||= outcome === "nobody";
       held.add(threshold);
       // Ranking may have taken a while.
@@ -173,7 +174,7 @@ export class NodeEvictions {
     const { ranked, problem, isEarly } = ranking.result;
     // While garbage was removed and usage was read, a pod of an earlier run may have become known, or one may have gone
     // for a limit of its own: what was observed before shows nothing.
-    if (evictor.isPending || evictor.hasEvictedSince(seen.atMs)) return "pending";
+    if (evictor.isPending || evictor.hasEvictedSince(seen.beganMs)) return "pending";
     if (isEarly) return "waits";
     // Where layers are is not known: a pod without logs and volumes may free nothing of the disk that is full.
     const gainsSurely = isOfDisk(threshold.signal) && seen.fileSystems === undefined;
