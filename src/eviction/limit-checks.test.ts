@@ -2,6 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { observed, podWith, thresholdOf } from "../../test/support/eviction.ts";
 import { EvictionScene } from "../../test/support/eviction-scene.ts";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { silentLog } from "../../test/support/sources.ts";
+import { LimitChecks } from "./limit-checks.ts";
+
+const never = new AbortController().signal;
 
 const memoryAndDisk = [thresholdOf("memory.available", "100Mi"), thresholdOf("nodefs.available", "100Mi")];
 const limits = { "ephemeral-storage": "1Mi" };
@@ -135,4 +140,29 @@ test("a late check that evicts during an observation spares the first pod for th
     await scene.clock.advance(3000);
     assert.deepEqual(scene.victims, ["limited", "large"]);
   });
+});
+
+test("a check that is wanted at once while another one is under way follows that without delay", async () => {
+  const clock = new ManualClock();
+  const beganMs: number[] = [];
+  const slow = Promise.withResolvers<void>();
+  const enforce = async (): Promise<boolean> => {
+    beganMs.push(clock.monotonic() - startMs);
+    if (beganMs.length === 1) await slow.promise;
+    return false;
+  };
+  const checks = new LimitChecks({ clock, log: silentLog, limits: { enforce } });
+  const startMs = clock.monotonic();
+  const pass = async (): Promise<void> => {
+    const ended = checks.enforce(async () => "one", never);
+    await clock.advance(2000);
+    await ended;
+  };
+  await pass();
+  checks.hasten();
+  await pass();
+  slow.resolve();
+  await pass();
+  await pass();
+  assert.deepEqual(beganMs, [0, 6000], "at the first pass after the end, and only then");
 });
