@@ -53,6 +53,11 @@ export class DriverStore {
     throw new DriverMissingError(`driver name ${name} not found in the list of registered CSI drivers`);
   }
 
+  /** Whether its registration lasts: it may have ended, or a later one replaced it. */
+  isCurrent(client: CsiClient): boolean {
+    return this.#drivers.get(client.name)?.client === client;
+  }
+
   /** The highest version in the driver's registration. */
   versionOf(name: string): string | undefined {
     return this.#drivers.get(name)?.version;
