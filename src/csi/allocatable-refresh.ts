@@ -11,7 +11,7 @@ export interface AllocatableRefreshDependencies {
   readonly log: Logger;
   readonly drivers: DriverStore;
   readonly objects: CsiDriverObjects;
-  readonly install: (driver: DriverOnNode) => Promise<void>;
+  readonly install: (driver: DriverOnNode, signal: AbortSignal) => Promise<void>;
 }
 
 interface Refresh {
@@ -77,7 +77,7 @@ export class AllocatableRefresh {
     try {
       const info = await client.nodeInfo(signal);
       // A call outlasts its registration, and its answer may be out of date then.
-      if (drivers.isCurrent(client)) await install(info);
+      if (drivers.isCurrent(client)) await install(info, signal);
     } catch (error) {
       if (!signal.aborted && drivers.isCurrent(client)) {
         log.warn("cannot update the driver's allocatable count", { driver: name, error: errorMessage(error) });

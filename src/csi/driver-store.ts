@@ -63,11 +63,12 @@ export class DriverStore {
     return this.#drivers.get(name)?.version;
   }
 
-  /** Adds a driver, replacing an earlier registration of its name. */
-  async add(name: string, endpoint: string, version: string): Promise<CsiClient> {
+  /** Adds a driver, replacing an earlier registration of its name. @throws the signal's reason, without adding it */
+  async add(name: string, endpoint: string, version: string, signal?: AbortSignal): Promise<CsiClient> {
     const { clock, plugins, called, observer } = this.#deps;
     // Only a node with drivers loads it.
     const { Node, VolumeCapability_AccessMode_Mode: accessModes } = await import("../ports/gen/csi/v1/csi_pb.js");
+    signal?.throwIfAborted();
     const calls = plugins.connect(Node, endpoint, `CSI driver ${name}`);
     const client = new CsiClient({ clock, name, calls, accessModes, called, observer });
     this.remove(name);

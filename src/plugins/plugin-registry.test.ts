@@ -252,3 +252,47 @@ test("whenever a socket goes after its plugin was told, the plugin is deregister
     assert.deepEqual([turns, ...seen], [turns, "register", "deregister"]);
   }
 });
+
+test("a plugin whose socket is replaced while it is registered is deregistered before the next one is validated", async () => {
+  const [clock, stop, seen] = [new ManualClock(), new AbortController(), Array<string>()];
+  const first = Promise.withResolvers<void>();
+  const handler: PluginHandler = {
+    type: "CSIPlugin",
+    validate: () => {
+      seen.push("validate");
+      return undefined;
+    },
+    register: async () => {
+      if (seen.push("register") === 2) await first.promise;
+    },
+    deregister: () => void seen.push("deregister"),
+  };
+  const files = new MemoryFiles(clock);
+  files.bind("/reg/d.sock");
+  const calls = {
+    getInfo: async () => ({ type: "CSIPlugin", name: "d", endpoint: "/d.sock", supportedVersions: ["1.0.0"] }),
+    notifyRegistrationStatus: async () => {},
+    [Symbol.dispose]: () => {},
+  };
+  const registry = new PluginRegistry(
+    {
+      ...{ clock, files, volumeFiles: new SimVolumeFiles(files), log: silentLog },
+      journal: { record: () => 0 },
+      plugins: { connect: () => calls as never },
+      handlers: [handler],
+      onSockets: () => {},
+    },
+    "/reg",
+  );
+  const run = registry.run(stop.signal);
+  await clock.advance(100);
+  await files.remove("/reg/d.sock");
+  files.bind("/reg/d.sock");
+  await clock.advance(100);
+  assert.deepEqual(seen, ["validate", "register", "deregister", "validate", "register"]);
+  first.reject(new Error("the API server does not respond"));
+  await clock.advance(1000);
+  stop.abort(new Error("the test is over"));
+  await run;
+  assert.deepEqual(seen, ["validate", "register", "deregister", "validate", "register"]);
+});

@@ -184,13 +184,14 @@ export class PluginRegistry {
 
   #end(registration: Registration, why = `socket ${registration.socket.path} was removed or replaced`): void {
     const { journal, log } = this.#deps;
-    const { socket, abort, plugin, registeredAtMs } = registration;
+    const { socket, abort, plugin } = registration;
     this.#registrations.delete(socket.path);
     abort.abort(new Error(why));
     if (plugin === undefined) return;
     const { type, name } = plugin.info;
-    // A registration in progress deregisters it itself.
-    if (registeredAtMs !== undefined) plugin.handler.deregister(plugin.info);
+    // At once, also if it is being registered: the next socket's plugin must not find it there.
+    delete registration.plugin;
+    plugin.handler.deregister(plugin.info);
     const message = `plugin ${name} (${type}) deregistered: ${why}`;
     journal.record({ kind: "note", what: "PluginGone", message, data: { type, name } });
     log.info("plugin deregistered", { type, name, socket: socket.path });
