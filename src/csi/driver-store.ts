@@ -87,12 +87,15 @@ export class DriverStore {
     client.retire(() => this.#leaving.delete(client));
   }
 
-  /** Resolves once the driver is registered, immediately if it is. */
-  async registered(name: string): Promise<void> {
-    if (this.has(name)) return;
+  /**
+   * Resolves once the driver is registered, immediately if it is. The same promise for all, so that a driver that never
+   * registers keeps nothing of those that have waited.
+   */
+  registered(name: string): Promise<void> {
+    if (this.has(name)) return Promise.resolve();
     const awaited = this.#awaited.get(name) ?? Promise.withResolvers<void>();
     this.#awaited.set(name, awaited);
-    await awaited.promise;
+    return awaited.promise;
   }
 
   /** Calls in progress end as canceled, with an unknown outcome. */
