@@ -170,7 +170,7 @@ export class CsiRoom {
       ...own,
       clock,
       log,
-      install: async (info) => this.#publisher?.install(info),
+      install: async (info, signal) => this.#publisher?.install(info, signal),
     });
     this.node = this.#publisher;
     this.handler = this.#registration();
@@ -281,9 +281,9 @@ export class CsiRoom {
       drivers: this.#drivers,
       install:
         publisher &&
-        (async (info) => {
+        (async (info, signal) => {
           this.#objects.need();
-          await publisher.install(info);
+          await publisher.install(info, signal);
           this.#refresh.sync();
         }),
       uninstall: (name) => {
