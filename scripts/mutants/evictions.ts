@@ -182,6 +182,13 @@ export const evictionMutants: readonly Mutant[] = [
     to: "return !this.#asks && this.#earlier.length > 0;",
   },
   {
+    name: "storage-holds-up-memory",
+    lives: "pressure",
+    file: "src/eviction/node-evictions.ts",
+    from: "if (!isOfDisk(about)) return { result:",
+    to: "if (isOfDisk(about) || about !== undefined) return { result:",
+  },
+  {
     name: "garbage-of-the-first-threshold-only",
     lives: "pressure",
     file: "src/eviction/node-evictions.ts",

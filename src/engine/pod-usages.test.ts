@@ -33,7 +33,7 @@ const stored = {
     ["2", { name: "b", rootfs: undefined, logs: undefined }],
   ]),
   volumes: [{ name: "data", ...fs(20, 2) }],
-  volumesEndedMs: 7,
+  volumesMs: 7,
   ephemeral: fs(33),
 } as unknown as PodStorage;
 
@@ -88,7 +88,7 @@ test("storage that was not measured is unknown, and a container without a log di
       { name: "data", isLocal: true, bytes: 20, inodes: 2 },
       { name: "late", isLocal: true },
     ],
-    volumesEndedMs: 7,
+    volumesMs: 7,
     ephemeralBytes: 33,
   });
 });

@@ -90,7 +90,7 @@ function runningUsage({ pod, sample, containers }: PodSample): PodUsage {
   };
 }
 
-function storageUsage(pod: Pod, { containers, volumes, volumesEndedMs, ephemeral }: PodStorage): PodUsage {
+function storageUsage(pod: Pod, { containers, volumes, volumesMs, ephemeral }: PodStorage): PodUsage {
   const measured = volumes.map((volume): VolumeUsage => {
     return { name: volume.name, isLocal: isEphemeral(pod, volume.name), ...diskUsage(volume) };
   });
@@ -103,7 +103,7 @@ function storageUsage(pod: Pod, { containers, volumes, volumesEndedMs, ephemeral
       return { name, rootfs: diskUsage(rootfs), logs: diskUsage(logs) ?? nothing };
     }),
     volumes: [...measured, ...unmeasured],
-    volumesEndedMs,
+    volumesMs,
     ephemeralBytes: ephemeral?.usedBytes,
   };
 }

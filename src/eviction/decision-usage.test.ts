@@ -41,7 +41,7 @@ class Scene {
   walked(bytes: number, agoMs: number): void {
     const volumes = [{ name: "data", isLocal: true, bytes, inodes: 1 }];
     const containers = [{ name: "c", rootfs: { bytes: 5, inodes: 1 }, logs: { bytes: 0, inodes: 0 } }];
-    this.usage = { containers, volumes, volumesEndedMs: this.clock.monotonic() - agoMs };
+    this.usage = { containers, volumes, volumesMs: this.clock.monotonic() - agoMs };
   }
 
   /** The volume's bytes, and how old they are. */

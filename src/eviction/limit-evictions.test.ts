@@ -72,7 +72,7 @@ test("a volume whose walk was cut off counts by the walk before if that ended wi
     const sized = podWith("v", {}, { volumes: [{ name: "data", emptyDir: { sizeLimit: "1Mi" } }] });
     const { evictor, killed } = evictorOf(clock, [sized]);
     const volumes = [{ name: "data", isLocal: true, bytes: over, inodes: 1 }];
-    const own = { containers: [], volumes, volumesEndedMs: clock.monotonic() - agoMs };
+    const own = { containers: [], volumes, volumesMs: clock.monotonic() - agoMs };
     const usage = { readStorage: async () => new Map([[sized.metadata.uid as string, own]]) };
     const accepted = { changeOfLimits: undefined };
     const evictions = new LimitEvictions({ clock, usage, evictor, accepted, reports: { tell: () => true } });

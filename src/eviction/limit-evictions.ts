@@ -22,7 +22,7 @@ export interface LimitEvictionsDependencies {
  * How old figures of volumes may be at an eviction: a walk that takes long ends after the request for it. Those of one
  * that has just ended are taken by the next check, however long it took.
  */
-const volumesMs = 60_000;
+const oldestMs = 60_000;
 
 /** Enforces the storage limits of pods (upstream's localStorageEviction). */
 export class LimitEvictions {
@@ -44,7 +44,7 @@ export class LimitEvictions {
     const pods = suspects.map(({ pod }) => pod);
     const beganMs = clock.monotonic();
     const usages = [...(await usage.readStorage(pods, "anew", signal))].map(([uid, own]) => {
-      const isOld = beganMs - (own.volumesEndedMs ?? beganMs) > volumesMs;
+      const isOld = beganMs - (own.volumesMs ?? beganMs) > oldestMs;
       return [uid, isOld ? withoutVolumes(own) : own] as const;
     });
     const found = offenders(pods, new Map(usages), fileSystems);

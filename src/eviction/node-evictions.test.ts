@@ -254,6 +254,30 @@ test("a pod goes for memory although storage cannot be measured", async () => {
   });
 });
 
+test("while storage is measured for a disk that is short, a pod still goes for memory, and then one for the disk", async () => {
+  const thresholds = [thresholdOf("nodefs.available", "100Mi"), thresholdOf("memory.available", "100Mi")];
+  const scene = new EvictionScene({ thresholds, enforcesStorageLimits: false });
+  const volumes = [{ name: "v", isLocal: true, bytes: 300 << 20, inodes: 1 }];
+  scene.add(podWith("on-disk"), 0);
+  scene.usages.set("uid-on-disk", { memoryBytes: 0, containers: [], volumes });
+  scene.add(podWith("in-memory"), 500);
+  const hanging = Promise.withResolvers<void>();
+  scene.storage = hanging.promise;
+  scene.sees = observed({ "nodefs.available": 50n << 20n, "memory.available": 900n << 20n });
+  await scene.play(async () => {
+    await scene.clock.advance(5_000);
+    scene.sees = observed({ "nodefs.available": 50n << 20n, "memory.available": 50n << 20n });
+    await scene.clock.advance(1_000);
+    assert.deepEqual(scene.victims, ["in-memory"]);
+    scene.gone("in-memory");
+    scene.sees = observed({ "nodefs.available": 50n << 20n, "memory.available": 900n << 20n });
+    await scene.clock.advance(10_000);
+    hanging.resolve();
+    await scene.clock.advance(10_000);
+    assert.deepEqual(scene.victims, ["in-memory", "on-disk"]);
+  });
+});
+
 test("while usage cannot be measured, pods go for the node by what is known: by priority, and the last figures", async () => {
   for (const [signal, kind] of [
     ["nodefs.available", "storage"],

@@ -1,8 +1,10 @@
+import { eitherSignal } from "../base/abort.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { evictionGraceSeconds } from "./evicted.ts";
 import type { AcceptedEvictions } from "./accepted-evictions.ts";
+import { besideLooks } from "./beside-looks.ts";
 import type { ChangeReports } from "./change-reports.ts";
 import { DecisionUsage } from "./decision-usage.ts";
 import type { Evictor } from "./evictor.ts";
@@ -17,7 +19,7 @@ import { withoutDisks } from "./pressure.ts";
 import { type Ranked, rankPods } from "./rank.ts";
 import { victimText } from "./rank-words.ts";
 import type { RecentUsage } from "./recent-usage.ts";
-import { type Reclaimed, SpaceReclaim } from "./space-reclaim.ts";
+import { type Reclaimed, type Shortage, SpaceReclaim } from "./space-reclaim.ts";
 import { resourceOf, type Signal, type Threshold } from "./thresholds.ts";
 import { byUrgency } from "./urgency.ts";
 
@@ -111,7 +113,11 @@ export class NodeEvictions {
         // Another may be more urgent by now.
         continue;
       }
-      const outcome = await this.#evictFirst(threshold, state, cause, signal);
+      const outcome = await this.#evictFirst({ threshold, seen: state, cause }, look, signal);
+      if (typeof outcome === "object") {
+        state = { ...outcome.urgent, pressure: withoutDisks(outcome.urgent.pressure) };
+        continue;
+      }
       if (outcome !== "waits") return outcome === "nobody" ? "nobody" : "done";
       held.add(threshold);
       // Ranking may have taken a while.
@@ -141,13 +147,14 @@ export class NodeEvictions {
   }
 
   async #evictFirst(
-    threshold: Threshold,
-    seen: MachineState,
-    because: Cause,
+    { threshold, seen, cause: because }: Shortage,
+    look: (signal: AbortSignal) => Promise<MachineState>,
     signal: AbortSignal,
-  ): Promise<"evicted" | "pending" | "waits" | "nobody"> {
+  ): Promise<"evicted" | "pending" | "waits" | "nobody" | { readonly urgent: MachineState }> {
     const { log, evictor, accepted, reports } = this.#deps;
-    const { ranked, problem, isEarly } = await this.rank(threshold.signal, seen, signal);
+    const ranking = await this.#rankBeside(look, threshold, seen, signal);
+    if ("urgent" in ranking) return ranking;
+    const { ranked, problem, isEarly } = ranking.result;
     // While garbage was removed and usage was read, a pod of an earlier run may have become known, or one may have gone
     // for a limit of its own: what was observed before shows nothing.
     if (evictor.isPending || evictor.hasEvictedSince(seen.atMs)) return "pending";
@@ -173,6 +180,23 @@ export class NodeEvictions {
     }
     this.#evict(victim, { ranked, problem, running, threshold, because }, seen);
     return "evicted";
+  }
+
+  /** What pods use of a disk can take long to find out: nothing else that gets short waits for it. */
+  async #rankBeside(
+    look: (signal: AbortSignal) => Promise<MachineState>,
+    { signal: about }: Threshold,
+    seen: MachineState,
+    signal: AbortSignal,
+  ): Promise<{ readonly result: Ranking } | { readonly urgent: MachineState }> {
+    if (!isOfDisk(about)) return { result: await this.rank(about, seen, signal) };
+    const given = new AbortController();
+    using either = eitherSignal(signal, given.signal);
+    const work = this.rank(about, seen, either.signal);
+    const outcome = await besideLooks(this.#deps.clock, { wait: "pods' storage to be measured", work, look }, signal);
+    // The next attempt measures anew.
+    if ("urgent" in outcome) given.abort(new Error("something else than a disk is short"));
+    return outcome;
   }
 
   #evict(

@@ -37,8 +37,8 @@ export interface PodUsage {
   readonly processes?: number | undefined;
   readonly containers: readonly ContainerUsage[];
   readonly volumes: readonly VolumeUsage[];
-  /** When the volumes' figures were measured, monotonic ms: walks that take long show the past. Undefined: there are none. */
-  readonly volumesEndedMs?: number | undefined;
+  /** When the first of the volumes was measured, monotonic ms: walks that take long show the past. Undefined: none was. */
+  readonly volumesMs?: number | undefined;
   /** Everything of the pod that counts as ephemeral storage. */
   readonly ephemeralBytes?: number | undefined;
 }
@@ -66,7 +66,7 @@ export function usageOf(
 /** Without the figures of volumes: they are too old to count. Pure. */
 export function withoutVolumes(usage: PodUsage): PodUsage {
   const volumes = usage.volumes.map(({ name, isLocal }) => ({ name, isLocal }));
-  return { ...usage, volumes, volumesEndedMs: undefined, ephemeralBytes: undefined };
+  return { ...usage, volumes, volumesMs: undefined, ephemeralBytes: undefined };
 }
 
 /**
@@ -74,7 +74,7 @@ export function withoutVolumes(usage: PodUsage): PodUsage {
  * @param atMs when everything but the volumes was
  */
 export function measuredMs(usage: PodUsage, atMs: number, parts: readonly StoragePart[] | undefined): number {
-  const ofVolumes = parts?.includes("volumes") === true ? usage.volumesEndedMs : undefined;
+  const ofVolumes = parts?.includes("volumes") === true ? usage.volumesMs : undefined;
   return Math.min(atMs, ofVolumes ?? atMs);
 }
 

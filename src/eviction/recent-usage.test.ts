@@ -8,7 +8,7 @@ import { RecentUsage } from "./recent-usage.ts";
 test("figures of volumes have the time of their walk, however often they are read", async () => {
   const clock = new ManualClock();
   const volumes = [{ name: "data", isLocal: true, bytes: 10 << 20, inodes: 1 }];
-  const own: PodUsage = { containers: [], volumes, volumesEndedMs: clock.monotonic() };
+  const own: PodUsage = { containers: [], volumes, volumesMs: clock.monotonic() };
   const usage: PodUsageReader = {
     readRunning: async () => new Map(),
     readStorage: async () => new Map([["uid-web", own]]),

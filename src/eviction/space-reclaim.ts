@@ -4,12 +4,11 @@ import type { Cause } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { layersFreedWithinMs, type RemovedContainer } from "../runtime/operations/removed-lately.ts";
+import { besideLooks } from "./beside-looks.ts";
 import { nodeGarbage } from "./file-systems.ts";
 import type { MachineState } from "./machine-state.ts";
 import type { NodeReclaim } from "./node-reclaim.ts";
-import { nearPeriodMs } from "./next-look.ts";
 import type { LayersLeft, PodUsageReader } from "./pod-usage.ts";
-import { withoutDisks } from "./pressure.ts";
 import type { Threshold } from "./thresholds.ts";
 import { byUrgency } from "./urgency.ts";
 
@@ -106,21 +105,9 @@ export class SpaceReclaim {
     signal: AbortSignal,
   ): Promise<Attempt> {
     const removal = this.#ongoing.get(what) ?? this.#begin(what, work, signal);
-    for (;;) {
-      const removed = await this.#within(nearPeriodMs, removal);
-      signal.throwIfAborted();
-      if (removed !== undefined) return { removed };
-      const seen = await look(signal).catch(() => undefined);
-      signal.throwIfAborted();
-      if (seen !== undefined && withoutDisks(seen.pressure).due.length > 0) return { removed: [], urgent: seen };
-    }
-  }
-
-  /** @returns undefined: it has not ended by then */
-  async #within<T>(limitMs: number, removal: Promise<T>): Promise<T | undefined> {
-    const late = Promise.withResolvers<undefined>();
-    using _timer = this.#deps.clock.timer("garbage to be removed", limitMs, () => late.resolve(undefined));
-    return await Promise.race([removal, late.promise]);
+    const awaited = { wait: "garbage to be removed", work: removal, look };
+    const outcome = await besideLooks(this.#deps.clock, awaited, signal);
+    return "urgent" in outcome ? { removed: [], urgent: outcome.urgent } : { removed: outcome.result };
   }
 
   /** Never rejects: failed removals do not spare pods. */

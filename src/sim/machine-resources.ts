@@ -77,6 +77,8 @@ export class SimMachineResources implements PodUsageReader {
   /** Disks that do not answer, and pods whose storage does not. */
   readonly stalled = new Set<Place>();
   readonly stalledPods = new Set<string>();
+  /** Until when nobody's storage can be measured: questions for it wait, as on a runtime that hangs. */
+  #hangs: { readonly over: Promise<void>; readonly end: () => void } | undefined;
   readonly layers: SimLayers;
   /** Pods that cannot be measured. */
   readonly #hidden = new Set<string>();
@@ -101,7 +103,7 @@ export class SimMachineResources implements PodUsageReader {
 
   /** Sets the usage by everything other than pods, of a disk on one of them. */
   useElsewhere(resource: StarvedResource, amount: number, place: Place = "nodefs"): void {
-    this.#system.set(`${place} ${resource}`, amount);
+    this.#system.set(`${place} ${resource}`, Math.trunc(amount));
   }
 
   /** From now on the pods cannot be measured. */
@@ -130,10 +132,25 @@ export class SimMachineResources implements PodUsageReader {
     this.showAll();
     this.stalled.clear();
     this.stalledPods.clear();
+    this.letStorageAnswer();
     this.tellsFileSystems = true;
     this.#uses.clear();
     this.#system.clear();
     this.layers.calm();
+  }
+
+  hangStorage(): void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#hangs ??= { over: promise, end: resolve };
+  }
+
+  letStorageAnswer(): void {
+    this.#hangs?.end();
+    this.#hangs = undefined;
+  }
+
+  get storageHangs(): boolean {
+    return this.#hangs !== undefined;
   }
 
   used(uid: string, resource: StarvedResource): number {
@@ -210,6 +227,7 @@ export class SimMachineResources implements PodUsageReader {
 
   /** What is not measured anew is what the runtime measured last. */
   async readStorage(pods: readonly Pod[], how: "anew" | "kept" | "limits"): Promise<ReadonlyMap<string, PodUsage>> {
+    await this.#hangs?.over;
     const { nowMs } = this.#clock;
     const answering = pods.filter(({ metadata }) => !this.stalledPods.has(metadata.uid));
     const usages = this.#usages(answering, how === "anew" ? nowMs : nowMs - (nowMs % measuredMs));

@@ -144,9 +144,7 @@ test("the summary's values other than CPU and memory are exact for recorded file
     fs: used,
     imageFs: { ...used, usedBytes: 9 },
     containerFs: undefined,
-    pods: new Map([
-      ["uid-1", { volumes: [volume], volumesEndedMs: 1, ephemeral: { ...used, usedBytes: 10 }, containers }],
-    ]),
+    pods: new Map([["uid-1", { volumes: [volume], volumesMs: 1, ephemeral: { ...used, usedBytes: 10 }, containers }]]),
   });
   const psi = {
     some: { total: 1234, avg10: 1.5, avg60: 0.25, avg300: 0.1 },

@@ -11,8 +11,8 @@ export interface PodStorage {
   /** By container ID. */
   readonly containers: ReadonlyMap<string, ContainerStorage>;
   readonly volumes: readonly VolumeStats[];
-  /** When the measurement of those on the node's disk ended, monotonic ms; undefined: there is none. */
-  readonly volumesEndedMs: number | undefined;
+  /** When the first of those on the node's disk was measured, monotonic ms; undefined: none was. */
+  readonly volumesMs: number | undefined;
   /** Everything of the pod that counts as ephemeral storage. */
   readonly ephemeral: FsStats | undefined;
 }

@@ -183,7 +183,7 @@ export class StorageStats {
         logs: logs && fsStats(timeMs, fileSystem, logs),
       });
     }
-    const { stats: volumeStats, endedMs: volumesEndedMs } = await measuringVolumes;
+    const { stats: volumeStats, measuredMs: volumesMs } = await measuringVolumes;
     for (const volume of volumeStats) {
       if (!isEphemeral(pod.pod, volume.name)) continue;
       used.push({ bytes: volume.usedBytes ?? 0, inodes: volume.inodesUsed ?? 0 });
@@ -200,7 +200,7 @@ export class StorageStats {
       inodes: 0,
     });
     const allVolumes = [...volumeStats, ...this.#deps.external(pod.pod.metadata.uid)];
-    return { containers, volumes: allVolumes, volumesEndedMs, ephemeral: fsStats(timeMs, fileSystem, sum) };
+    return { containers, volumes: allVolumes, volumesMs, ephemeral: fsStats(timeMs, fileSystem, sum) };
   }
 
   async #layerStats(container: string, { usage, layers, places }: Measuring): Promise<FsStats | undefined> {

@@ -66,7 +66,7 @@ test("a fresh measurement that takes too long gives the figures of the one befor
   const files = { fileSystem: async () => fileSystem, treeUsage: async () => await walk };
   const usage = new VolumeUsage({ clock, files }, { rootDirectory: "/var/lib/kubelet", periodMs: 60_000 }, signal);
   const pod = podWith({ volumes: [{ name: "data", emptyDir: {} }] });
-  const figures = ({ stats, endedMs }: MeasuredVolumes): unknown[] => [stats[0]?.usedBytes, endedMs];
+  const figures = ({ stats, measuredMs }: MeasuredVolumes): unknown[] => [stats[0]?.usedBytes, measuredMs];
   await clock.advance(1000);
   const firstMs = clock.monotonic();
   assert.deepEqual(figures(await usage.of(pod)), [10, firstMs]);
@@ -79,5 +79,23 @@ test("a fresh measurement that takes too long gives the figures of the one befor
   late.resolve({ bytes: 70, inodes: 2 });
   await clock.advance(1);
   assert.deepEqual(figures(await usage.of(pod)), [70, firstMs + 302_000]);
-  assert.deepEqual(await usage.of(podWith({})), { stats: [], endedMs: undefined });
+  assert.deepEqual(await usage.of(podWith({})), { stats: [], measuredMs: undefined });
+});
+
+test("a pod's figures are as old as the first of its volumes, when the others take long", async () => {
+  const clock = new ManualClock();
+  const files: Pick<StatsFiles, "fileSystem" | "treeUsage"> = {
+    fileSystem: async () => fileSystem,
+    treeUsage: async (path) => {
+      if (path.endsWith("/large")) await clock.sleep("a large volume to be walked", 1500, signal);
+      return { bytes: 10, inodes: 2 };
+    },
+  };
+  const usage = new VolumeUsage({ clock, files }, { rootDirectory: "/var/lib/kubelet", periodMs: 60_000 }, signal);
+  const volumes = ["small", "large"].map((name) => ({ name, emptyDir: {} }));
+  const beganMs = clock.monotonic();
+  const measuring = usage.of(podWith({ volumes }));
+  await clock.advance(1500);
+  const { stats, measuredMs } = await measuring;
+  assert.deepEqual([stats.length, measuredMs], [2, beganMs]);
 });

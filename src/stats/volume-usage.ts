@@ -30,8 +30,8 @@ const walkPatienceMs = 20_000;
 /** Figures of a pod's volumes. */
 export interface MeasuredVolumes {
   readonly stats: readonly VolumeStats[];
-  /** When their measurement ended, monotonic ms; undefined: there is none. */
-  readonly endedMs: number | undefined;
+  /** When the first of them was measured, monotonic ms: the others were later. Undefined: there are none. */
+  readonly measuredMs: number | undefined;
 }
 
 interface Known {
@@ -94,6 +94,7 @@ export class VolumeUsage {
   async #measure(pod: Pod, known: Known, directories: readonly VolumeDirectory[]): Promise<void> {
     const { clock, files, quotaUsage } = this.#deps;
     const stats: VolumeStats[] = [];
+    let firstMs: number | undefined;
     try {
       for (const { name, path } of directories) {
         using _walk = await this.#walks.take("later", this.#signal);
@@ -102,9 +103,10 @@ export class VolumeUsage {
         const used = byQuota ?? (await files.treeUsage(path, this.#signal));
         const fileSystem = await files.fileSystem(path);
         this.#deps.measured?.(clock.monotonic() - beganMs);
+        firstMs ??= clock.monotonic();
         if (used !== undefined) stats.push({ name, ...fsStats(clock.now(), fileSystem, used) });
       }
-      known.measured = { stats, endedMs: clock.monotonic() };
+      known.measured = { stats, measuredMs: firstMs };
     } catch {
       // The node is shutting down.
     }
@@ -113,7 +115,7 @@ export class VolumeUsage {
   }
 }
 
-const none: MeasuredVolumes = { stats: [], endedMs: undefined };
+const none: MeasuredVolumes = { stats: [], measuredMs: undefined };
 
 interface VolumeDirectory {
   readonly name: string;

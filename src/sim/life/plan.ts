@@ -227,6 +227,15 @@ function drawStalls(random: SimRandom, firstIndex: number, untilMs: number): Ste
         ["giveBack", 250_000],
       ],
     ],
+    [
+      0.5,
+      [
+        ["addLargePods", 0],
+        ["hangUsage", 30_000],
+        ["fillDisk", 40_000],
+        ["emptyDisk", 130_000],
+      ],
+    ],
   ];
   const steps = choices.flatMap(([likely, each], index) =>
     random.chance(likely) ? each.map(([kind, afterMs]) => [kind, startMs + index * 300_000 + afterMs] as const) : [],

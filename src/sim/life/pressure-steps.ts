@@ -1,6 +1,7 @@
 import type { Pod } from "../../api/pod.ts";
 import { podUid } from "../../base/ids.ts";
-import type { FileSystems } from "../../eviction/file-systems.ts";
+import { type FileSystems, isOfDisk, withContainerFs } from "../../eviction/file-systems.ts";
+import { isMet } from "../../eviction/pressure.ts";
 import type { StarvedResource } from "../../eviction/thresholds.ts";
 import { parseQuantity } from "../../resources/quantity.ts";
 import type { SimEvictionConfig } from "./node-settings.ts";
@@ -270,6 +271,27 @@ export const pressureActs = {
       node.resources.stalledPods.delete(uid);
     });
   },
+  /** As soon as a disk is short nobody's storage can be measured for a while; memory gets short, too. */
+  hangUsage: ({ node, clock, strike, faults }, random) => {
+    const { resources } = node;
+    const hang = (): void => {
+      if (faults.hasEnded || resources.storageHangs) return;
+      strike("storage cannot be measured");
+      resources.hangStorage();
+      clock.schedule("memory to be used up", random.integer(1000, 5000), () => {
+        if (!faults.hasEnded) resources.useElsewhere("memory", machineCapacity.memory * 0.99);
+      });
+      clock.schedule("storage to be measured", random.integer(30_000, 60_000), () => {
+        resources.letStorageAnswer();
+        resources.useElsewhere("memory", 0);
+      });
+    };
+    const looking = resources.onLook((seen) => {
+      const thresholds = withContainerFs(node.evictions?.thresholds ?? [], resources.fileSystems);
+      if (thresholds.some((each) => isOfDisk(each.signal) && isMet(each, seen, false))) hang();
+    });
+    clock.schedule("no disk to get short any more", 60_000, () => looking[Symbol.dispose]());
+  },
   /** podwright starts while the disk is full, and the runtime does not say where images are for minutes. */
   loseLayout: ({ node, clock, strike }) => {
     strike("podwright killed");
@@ -315,6 +337,7 @@ export const pressureWeights: Readonly<Record<PressureStepKind, number>> = {
   hoverAboveThreshold: 0,
   stallDisk: 0,
   stallUsage: 0,
+  hangUsage: 0,
   loseLayout: 0,
 };
 

@@ -67,8 +67,8 @@ export function simEvictions(
       for (const pod of pods.filter(hasSizedVolume)) {
         const { uid } = pod.metadata;
         const known = usages.get(uid);
-        const { stats, endedMs } = await volumes.of(pod, how === "anew");
-        const own = { volumes: stats.map(volumeUsage), volumesEndedMs: endedMs };
+        const { stats, measuredMs } = await volumes.of(pod, how === "anew");
+        const own = { volumes: stats.map(volumeUsage), volumesMs: measuredMs };
         if (known !== undefined) usages.set(uid, { ...known, ...own });
       }
       return usages;

@@ -28,6 +28,7 @@ import { pace } from "./pace.ts";
 import { lastStates } from "./last-states.ts";
 import { logs } from "./logs.ts";
 import { machine } from "./machine.ts";
+import { machineLooks } from "./machine-looks.ts";
 import { made } from "./made.ts";
 import { memoryQos } from "./memory-qos.ts";
 import { messages } from "./messages.ts";
@@ -91,6 +92,7 @@ export const rules: readonly RuleMaker[] = [
   (scene, broken) => new GarbageFirst(scene, broken),
   (scene, broken) => new Shutdowns(scene, broken),
   machine,
+  machineLooks,
   memoryQos,
   history,
   (scene, broken) => new StatusRules(scene, broken),
