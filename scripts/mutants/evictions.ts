@@ -237,4 +237,24 @@ export const evictionMutants: readonly Mutant[] = [
     from: 'await usage.readStorage(pods, "anew", signal)',
     to: 'await usage.readStorage(pods, "kept", signal)',
   },
+  {
+    name: "garbage-before-all-pods-are-known",
+    file: "src/runtime/operations/node-garbage.ts",
+    from: "if (!signal.aborted && this.#deps.ready())",
+    to: "if (!signal.aborted)",
+  },
+  {
+    name: "space-freed-before-all-pods-are-known",
+    lives: "pressure",
+    file: "src/runtime/operations/node-garbage.ts",
+    from: "if (!this.#deps.ready()) return nothingRemoved;",
+    to: "",
+  },
+  {
+    name: "evicted-pods-freed-before-all-are-known",
+    lives: "pressure",
+    file: "src/runtime/operations/node-garbage.ts",
+    from: "if (!ready()) return [];",
+    to: "",
+  },
 ];

@@ -13,6 +13,13 @@ export const volumeMutants: readonly Mutant[] = [
     to: 'if (before !== "absent" && staging.records.has(volume.stagingPath)) return;',
   },
   {
+    name: "published-without-its-label",
+    lives: withDevices,
+    file: "src/csi/csi-volume.ts",
+    from: "{ ...(await this.#pathsOf(caller)), seLinuxLabel: this.#label }",
+    to: "{ ...(await this.#pathsOf(caller)), seLinuxLabel: undefined }",
+  },
+  {
     name: "uncertain-stage-taken-for-none",
     lives,
     file: "src/csi/device-mounts.ts",

@@ -213,8 +213,8 @@ async function serve(
     machine === undefined ? cri : removingAbandonedTasks(cri, { ...ports, log, ...ownClient(layout, machine) });
   const metrics = new NodeMetrics(clock);
   const { syncFrequencyMs } = settings;
-  const { nodeName, seLinux } = config.node;
-  const drivers = new RunDrivers({ ports, log, metrics, nodeName, rootDirectory, syncFrequencyMs, seLinux });
+  const { nodeName } = config.node;
+  const drivers = new RunDrivers({ ports, log, metrics, nodeName, rootDirectory, syncFrequencyMs });
   const ended = await runNode({
     ports,
     layout,

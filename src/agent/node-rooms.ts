@@ -32,7 +32,7 @@ export function nodeRooms(
   const log = daemon.log.child({ component: "firewall" });
   return [
     setupRoom(daemon, prepared, config, journal),
-    ...pluginRooms(daemon, { ...prepared, seLinux: config.node.seLinux }, journal, client),
+    ...pluginRooms(daemon, prepared, journal, client),
     ...(shutdownPeriods.length > 0 ? [shutdownRoom(daemon, prepared, journal)] : []),
     ...(makesUtilityChains ? [new UtilityChains({ clock, log, processes })] : []),
   ];
@@ -41,7 +41,7 @@ export function nodeRooms(
 /** The registration of plugins, and the managers that use them. */
 function pluginRooms(
   { ports, log: parent }: FromDaemon,
-  { settings, rootDirectory, nodeName, metrics, seLinux }: FromPrepared & { readonly seLinux: boolean },
+  { settings, rootDirectory, nodeName, metrics }: FromPrepared,
   journal: Recorder,
   client: ApiClient | undefined,
 ): readonly Room[] {
@@ -51,7 +51,7 @@ function pluginRooms(
   const called = metrics.csi.called.bind(metrics.csi);
   const csi = new CsiRoom(
     { ports, journal, log, plugins, called, observer: metrics.runtime, client, driverObjects: new Collection() },
-    { nodeName, rootDirectory, seLinux, ...settings },
+    { nodeName, rootDirectory, ...settings },
   );
   const registry = new PluginRegistry(
     {

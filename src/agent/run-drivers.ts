@@ -26,8 +26,6 @@ export interface RunDriversSetup {
   readonly nodeName: string;
   readonly rootDirectory: string;
   readonly syncFrequencyMs: number;
-  /** SELinux is enabled. */
-  readonly seLinux: boolean;
 }
 
 /** CSI drivers with `podwright run`: they run as its pods or on the machine, and find a kubelet in its usual place. */

@@ -1,3 +1,4 @@
+import { settlesBefore } from "./settling.ts";
 import type { Clock } from "../ports/clock.ts";
 
 /** What listens to each signal, in the order in which it began to. */
@@ -31,9 +32,7 @@ function listenTo(signal: AbortSignal): Set<AbortListening> {
 
 /** Resolves with the promise, or as soon as the signal aborts: for waits that are over then, whatever came of them. */
 export async function orAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
-  const aborted = Promise.withResolvers<void>();
-  using _abort = onAbort(signal, aborted.resolve);
-  await Promise.race([promise, aborted.promise]);
+  if (await settlesBefore(promise, (over) => onAbort(signal, over))) await promise;
 }
 
 class AbortListening implements Disposable {

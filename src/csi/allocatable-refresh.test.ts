@@ -20,7 +20,7 @@ class Scene {
   asks = 0;
   /** Its answers wait for this. */
   answers = Promise.resolve();
-  readonly #drivers = new DriverStore({
+  readonly drivers = new DriverStore({
     clock: this.clock,
     called: () => {},
     plugins: { connect: () => this.#calls() as never },
@@ -29,13 +29,13 @@ class Scene {
   readonly refresh = new AllocatableRefresh({
     clock: this.clock,
     log: silentLog,
-    drivers: this.#drivers,
+    drivers: this.drivers,
     objects: new CsiDriverObjects(this.clock, this.#all),
     install: async ({ maxVolumes }: DriverOnNode) => void this.published.push(maxVolumes),
   });
 
   async begin(): Promise<void> {
-    await this.#drivers.add("d", "/csi.sock", "1.0.0");
+    await this.drivers.add("d", "/csi.sock", "1.0.0");
     this.refresh.start(signal);
   }
 
@@ -96,4 +96,33 @@ test("many pods that find the node full query the driver once", async () => {
   assert.equal(scene.asks, 1);
   await scene.refresh.ask("d");
   assert.equal(scene.asks, 2, "a later one is a new one");
+});
+
+test("an answer that comes after its registration has ended changes nothing", async () => {
+  for (const again of [false, true]) {
+    scene = new Scene();
+    await scene.begin();
+    const answer = Promise.withResolvers<void>();
+    scene.answers = answer.promise;
+    const asked = scene.refresh.ask("d");
+    scene.drivers.remove("d");
+    if (again) await scene.drivers.add("d", "/csi.sock", "1.0.0");
+    answer.resolve();
+    await asked;
+    assert.deepEqual(scene.published, [], again ? "registered again" : "deregistered");
+  }
+});
+
+test("a driver that registers again while it is queried is queried anew", async () => {
+  const answer = Promise.withResolvers<void>();
+  scene.answers = answer.promise;
+  const earlier = scene.refresh.ask("d");
+  await scene.drivers.add("d", "/csi.sock", "1.0.0");
+  scene.answers = Promise.resolve();
+  scene.places = 7n;
+  await scene.refresh.ask("d");
+  assert.deepEqual(scene.published, [7n]);
+  answer.resolve();
+  await earlier;
+  assert.deepEqual(scene.published, [7n]);
 });

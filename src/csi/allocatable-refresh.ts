@@ -2,6 +2,7 @@ import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { CsiDriverObjects } from "./csi-driver-objects.ts";
+import type { CsiClient } from "./csi-client.ts";
 import type { DriverOnNode } from "./csi-node-object.ts";
 import type { DriverStore } from "./driver-store.ts";
 
@@ -10,7 +11,7 @@ export interface AllocatableRefreshDependencies {
   readonly log: Logger;
   readonly drivers: DriverStore;
   readonly objects: CsiDriverObjects;
-  readonly install: (driver: DriverOnNode) => Promise<void>;
+  readonly install: (driver: DriverOnNode, signal: AbortSignal) => Promise<void>;
 }
 
 interface Refresh {
@@ -25,8 +26,8 @@ interface Refresh {
 export class AllocatableRefresh {
   readonly #deps: AllocatableRefreshDependencies;
   readonly #refreshes = new Map<string, Refresh>();
-  /** Drivers that are being queried. */
-  readonly #asked = new Set<string>();
+  /** Registrations that are being queried: an earlier one's query may outlast it. */
+  readonly #asked = new Set<CsiClient>();
   #signal: AbortSignal | undefined;
 
   constructor(deps: AllocatableRefreshDependencies) {
@@ -67,18 +68,22 @@ export class AllocatableRefresh {
    * rejects.
    */
   async ask(name: string): Promise<void> {
-    if (this.#asked.has(name)) return;
     const { drivers, install, log } = this.#deps;
-    const signal = this.#signal ?? AbortSignal.abort(new Error("the node does not run"));
-    this.#asked.add(name);
+    const signal = this.#signal;
+    if (signal === undefined || signal.aborted || !drivers.has(name)) return;
+    const client = drivers.get(name);
+    if (this.#asked.has(client)) return;
+    this.#asked.add(client);
     try {
-      await install(await drivers.get(name).nodeInfo(signal));
+      const info = await client.nodeInfo(signal);
+      // A call outlasts its registration, and its answer may be out of date then.
+      if (drivers.isCurrent(client)) await install(info, signal);
     } catch (error) {
-      if (!signal.aborted) {
+      if (!signal.aborted && drivers.isCurrent(client)) {
         log.warn("cannot update the driver's allocatable count", { driver: name, error: errorMessage(error) });
       }
     } finally {
-      this.#asked.delete(name);
+      this.#asked.delete(client);
     }
   }
 

@@ -3,6 +3,7 @@ import { removeEmpty } from "../ports/files.ts";
 import { type BlockPlace, linkDevice, mapDevice, tellMapped } from "../volumes/block-map.ts";
 import type { VolumePaths } from "../volumes/volume-paths.ts";
 import { csiDirectoryName } from "./names.ts";
+import type { LabelDecision } from "./publications.ts";
 import type { CsiSource } from "./source.ts";
 import type { StagedFiles } from "./device-mounts.ts";
 import { stagedBlockFiles } from "./staged-files.ts";
@@ -59,8 +60,8 @@ export class BlockForm implements VolumeForm {
     return true;
   }
 
-  async isThere(): Promise<boolean> {
-    return (await this.#parts.files.stat(this.hostPath)) !== undefined;
+  async recorded(): Promise<LabelDecision | undefined> {
+    return (await this.#parts.files.stat(this.hostPath)) && { label: undefined };
   }
 
   async save(): Promise<void> {

@@ -4,7 +4,6 @@ import { csiHealth, type CsiState } from "./csi-health.ts";
 
 const quiet: CsiState = {
   drivers: [],
-  seLinuxMount: [],
   problem: undefined,
   calls: [],
   volumes: [],
@@ -37,10 +36,9 @@ test("problems of drivers, their calls and their volumes are named", () => {
   ];
   const volumes = [{ name: "pv-2", driver: "gone" }];
   const staged = [{ name: "pv-3", driver: "a", pods: 0 }];
-  assert.deepEqual(details({ drivers: ["a"], seLinuxMount: ["a"], problem, calls, volumes, staged }), [
+  assert.deepEqual(details({ drivers: ["a"], problem, calls, volumes, staged }), [
     "driver a registered, 1 volumes of pods, 1 staged",
     "! CSINode is not yet initialized",
-    "! mounts without SELinux contexts, in spite of seLinuxMount: a; the runtime labels the files instead",
     "! waiting for drivers that are not registered: volume pv-2 (gone)",
     "! a has not answered NodePublishVolume of h for 90 s, a has not answered NodeGetInfo for 40 s",
     "! staged, but used by no pod: volume pv-3 (a)",

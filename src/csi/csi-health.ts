@@ -5,8 +5,6 @@ import type { OutstandingCsiCall } from "./csi-client.ts";
 export interface CsiState {
   /** Names of registered drivers. */
   readonly drivers: readonly string[];
-  /** Those among them that expect mounts with the pod's SELinux context (seLinuxMount), on a node with SELinux. */
-  readonly seLinuxMount: readonly string[];
   /** Why the CSINode is not up to date; undefined: it is, or there is none. */
   readonly problem: string | undefined;
   /** In progress. */
@@ -27,7 +25,6 @@ const shown = 5;
 const remedies = {
   node: "see podwright's log for the API server's response; the node is not ready until the CSINode exists",
   missing: "check the driver's pod on this node: its registrar must create a socket in plugins_registry",
-  seLinuxMount: "expect longer starts of containers whose volumes have many files; nothing else differs",
   calls: "see the driver's own log on this node; other volumes are not affected",
   unknown:
     "unmount what nothing uses any more; until then the node's volumes count as in use, and nothing is detached that " +
@@ -37,7 +34,7 @@ const remedies = {
 
 /** One finding about drivers, and one for each kind of problem. Pure. @param nowMs monotonic */
 export function csiHealth(nowMs: number, state: CsiState): SubsystemHealth[] {
-  const { drivers, seLinuxMount, problem, calls, volumes, staged, unknown } = state;
+  const { drivers, problem, calls, volumes, staged, unknown } = state;
   const isKnown = (driver: string): boolean => drivers.includes(driver);
   const waiting = [...volumes, ...staged].filter(({ driver }) => !isKnown(driver));
   const long = calls.filter(({ sinceMonotonicMs }) => nowMs - sinceMonotonicMs >= longCallMs);
@@ -51,11 +48,6 @@ export function csiHealth(nowMs: number, state: CsiState): SubsystemHealth[] {
   const warn = (detail: string, remedy: string): number =>
     lines.push({ name: "csi", ok: true, warning: true, detail, remedy });
   if (problem !== undefined) warn(problem, remedies.node);
-  if (seLinuxMount.length > 0) {
-    const who = list(seLinuxMount.toSorted());
-    const detail = `mounts without SELinux contexts, in spite of seLinuxMount: ${who}; the runtime labels the files instead`;
-    warn(detail, remedies.seLinuxMount);
-  }
   if (waiting.length > 0) {
     warn(`waiting for drivers that are not registered: ${list(waiting.map(nameOf))}`, remedies.missing);
   }

@@ -8,6 +8,8 @@ import { CsiNodePublisher } from "./csi-node-publisher.ts";
 const driver = { name: "d", nodeId: "id", maxVolumes: 0n, topology: {} };
 const busy = { kind: "Status", code: 429, reason: "TooManyRequests", message: "busy" };
 
+const { signal } = new AbortController();
+
 class World {
   readonly kube = new ScriptedKube();
   readonly publisher: CsiNodePublisher;
@@ -40,7 +42,7 @@ test("a Retry-After of the API server is respected, whatever registers meanwhile
     publisher.registered(nodeThatIs("False"));
     const first = await kube.next();
     await first.json(busy, 429, { "retry-after": "5" });
-    void publisher.install(driver).catch(() => {});
+    void publisher.install(driver, signal).catch(() => {});
     await kube.clock.advance(4900);
     await assert.rejects(kube.next(), /no request came/u);
     await kube.clock.advance(200);
@@ -58,4 +60,27 @@ test("a Ready Node stays Ready until CSINode cannot be published, another become
     publisher.registered(nodeThatIs(ready));
     assert.equal(publisher.problem, problem);
   }
+});
+
+test("a driver's registration that is canceled does not wait for an API server that does not respond", async () => {
+  const { publisher, kube } = new World();
+  const stop = new AbortController();
+  const installed = publisher.install(driver, stop.signal);
+  await kube.clock.advance(100);
+  stop.abort(new Error("the socket is gone"));
+  await assert.rejects(installed, /the socket is gone/u);
+  assert.deepEqual(kube.clock.waits, []);
+});
+
+test("a later answer of the driver does not make its registration fail", async () => {
+  const { publisher, kube } = new World();
+  const registered = publisher.install(driver, signal);
+  const counted = publisher.install({ ...driver, maxVolumes: 2n }, signal);
+  await kube.clock.advance(10_000);
+  await Promise.all([registered, counted]);
+  const again = publisher.install(driver, signal);
+  publisher.uninstall("d");
+  const refused = assert.rejects(again, /CSI driver d was deregistered meanwhile/u);
+  await kube.clock.advance(10_000);
+  await refused;
 });

@@ -47,7 +47,7 @@ export class CsiNodePublisher implements NodeProblem {
   readonly #installed = new Map<string, DriverOnNode>();
   readonly #removed = new Set<string>();
   /** Resolve once the desired state is published. */
-  #waiting: PromiseWithResolvers<void>[] = [];
+  #waiting = new Set<() => void>();
   /** Why drivers were rejected. */
   readonly #collisions = new WeakMap<DriverOnNode, string>();
   readonly #node = Promise.withResolvers<NodeObject>();
@@ -85,18 +85,28 @@ export class CsiNodePublisher implements NodeProblem {
    * Adds the driver, or updates its data. Resolves once it is published; if the API server does not respond, it
    * resolves earlier and publishing continues in the background.
    * @throws Error if the driver's topology conflicts with the Node
+   * @throws the signal's reason as soon as it aborts: the driver stays until {@link uninstall}
    */
-  async install(driver: DriverOnNode): Promise<void> {
+  async install(driver: DriverOnNode, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
     const { clock } = this.#deps;
-    this.#installed.set(driver.name, driver);
-    this.#removed.delete(driver.name);
-    const done = Promise.withResolvers<void>();
-    this.#waiting.push(done);
+    const { name } = driver;
+    this.#installed.set(name, driver);
+    this.#removed.delete(name);
+    this.#collisions.delete(driver);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const waiting = this.#waiting;
+    waiting.add(resolve);
     this.#changed();
-    using _limit = clock.timer(`CSI driver ${driver.name} to be published`, installLimitMs, () => done.resolve());
-    await done.promise;
-    if (this.#installed.get(driver.name) === driver) return;
-    throw new CollisionError(this.#collisions.get(driver) ?? `CSI driver ${driver.name} was deregistered meanwhile`);
+    using _limit = clock.timer(`CSI driver ${name} to be published`, installLimitMs, resolve);
+    using _abort = onAbort(signal, resolve);
+    await promise;
+    waiting.delete(resolve);
+    signal.throwIfAborted();
+    const problem = this.#collisions.get(driver);
+    // A later answer of the driver may have taken this one's place.
+    if (problem === undefined && this.#installed.has(name)) return;
+    throw new CollisionError(problem ?? `CSI driver ${name} was deregistered meanwhile`);
   }
 
   /** Removes the driver. */
@@ -122,7 +132,7 @@ export class CsiNodePublisher implements NodeProblem {
       if (delayMs === 0) continue;
       await this.#wait.for(Math.min(delayMs, 3_600_000), signal);
     }
-    for (const { resolve } of this.#waiting) resolve();
+    for (const resolve of this.#waiting) resolve();
   }
 
   #changed(): void {
@@ -134,16 +144,16 @@ export class CsiNodePublisher implements NodeProblem {
   async #publish(node: NodeObject, signal: AbortSignal): Promise<number> {
     this.#isDirty = false;
     const waiting = this.#waiting;
-    this.#waiting = [];
+    this.#waiting = new Set();
     try {
       await this.#publishNode(signal);
       await this.#publishCsiNode(node.metadata.uid ?? "", signal);
       this.#published();
-      for (const { resolve } of waiting) resolve();
+      for (const resolve of waiting) resolve();
       return this.#isDirty ? 0 : Number.POSITIVE_INFINITY;
     } catch (error) {
       this.#isDirty = true;
-      for (const { resolve } of waiting) resolve();
+      for (const resolve of waiting) resolve();
       return signal.aborted ? 0 : this.#failed(error);
     }
   }

@@ -7,7 +7,7 @@ import { isDriverName } from "./names.ts";
 export interface CsiRegistrationDependencies {
   readonly drivers: DriverStore;
   /** Adds the driver to CSINode; undefined: no cluster. */
-  readonly install: ((driver: DriverOnNode) => Promise<void>) | undefined;
+  readonly install: ((driver: DriverOnNode, signal: AbortSignal) => Promise<void>) | undefined;
   readonly uninstall: (name: string) => void;
 }
 
@@ -15,8 +15,8 @@ export interface CsiRegistrationDependencies {
 export class CsiRegistration implements PluginHandler {
   readonly type = "CSIPlugin";
   readonly #deps: CsiRegistrationDependencies;
-  /** Driver name to the endpoint of its registration. */
-  readonly #endpoints = new Map<string, string>();
+  /** Driver name to its latest registration. Two sockets may tell of one endpoint. */
+  readonly #latest = new Map<string, PluginInfo>();
 
   constructor(deps: CsiRegistrationDependencies) {
     this.#deps = deps;
@@ -36,21 +36,26 @@ export class CsiRegistration implements PluginHandler {
     );
   }
 
-  async register({ name, endpoint, versions }: PluginInfo, signal: AbortSignal): Promise<void> {
+  async register(plugin: PluginInfo, signal: AbortSignal): Promise<void> {
     const { drivers, install } = this.#deps;
+    const { name, endpoint, versions } = plugin;
     const highest = highestVersion(versions);
     if ("problem" in highest) throw new Error(highest.problem);
-    this.#endpoints.set(name, endpoint);
-    const client = await drivers.add(name, endpoint, highest.version);
+    signal.throwIfAborted();
+    this.#latest.set(name, plugin);
+    const client = await drivers.add(name, endpoint, highest.version, signal);
     const info = await client.nodeInfo(signal);
+    signal.throwIfAborted();
+    if (!drivers.isCurrent(client)) throw new Error(`another registration of driver ${name} has replaced this one`);
     if (info.nodeId === "") throw new Error("error adding CSI driver node info: driverNodeID must not be empty");
-    await install?.(info);
+    await install?.(info, signal);
   }
 
-  deregister({ name, endpoint }: PluginInfo): void {
+  deregister(plugin: PluginInfo): void {
+    const { name } = plugin;
     // A registration with a higher version has replaced it.
-    if (this.#endpoints.get(name) !== endpoint) return;
-    this.#endpoints.delete(name);
+    if (this.#latest.get(name) !== plugin) return;
+    this.#latest.delete(name);
     this.#deps.drivers.remove(name);
     this.#deps.uninstall(name);
   }

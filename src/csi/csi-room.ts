@@ -81,8 +81,6 @@ export interface CsiRoomConfig {
   readonly toldDirectory?: string;
   readonly syncFrequencyMs: number;
   readonly asksVolumeHealth: boolean;
-  /** SELinux is enabled. */
-  readonly seLinux: boolean;
   /** Whether a volume counts as set up only once its mount is visible here. */
   readonly checksMounts?: boolean;
 }
@@ -127,7 +125,6 @@ export class CsiRoom {
   readonly #refresh: AllocatableRefresh;
   readonly #names: CsiNames;
   readonly #root: string;
-  readonly #seLinux: boolean;
   readonly #devices: DeviceMounts;
   readonly #publications = new Publications();
   readonly #unknown: UnknownVolumes;
@@ -146,7 +143,6 @@ export class CsiRoom {
     this.#publisher = client && new CsiNodePublisher({ client, clock, random, journal, log, nodeName });
     this.#names = new CsiNames(ports.hashing, toldDirectory ?? rootDirectory, nodeName);
     this.#root = rootDirectory;
-    this.#seLinux = config.seLinux;
     this.#devices = new DeviceMounts({
       clock,
       journal,
@@ -170,7 +166,7 @@ export class CsiRoom {
       ...own,
       clock,
       log,
-      install: async (info) => this.#publisher?.install(info),
+      install: async (info, signal) => this.#publisher?.install(info, signal),
     });
     this.node = this.#publisher;
     this.handler = this.#registration();
@@ -244,17 +240,12 @@ export class CsiRoom {
     const volumes = this.#publications.all().map(({ name, publication: { driver } }) => ({ name, driver }));
     return csiHealth(this.#deps.ports.clock.monotonic(), {
       drivers: drivers.names,
-      seLinuxMount: this.#seLinux ? drivers.names.filter((name) => this.#mountsLabelled(name)) : [],
       problem: drivers.names.length > 0 ? this.#publisher?.problem : undefined,
       calls: drivers.outstanding,
       volumes,
       staged: this.#devices.volumes,
       unknown: this.#unknown.paths,
     });
-  }
-
-  #mountsLabelled(driver: string): boolean {
-    return this.#objects.peek(driver)?.spec.seLinuxMount === true;
   }
 
   get use(): CsiUse {
@@ -281,9 +272,9 @@ export class CsiRoom {
       drivers: this.#drivers,
       install:
         publisher &&
-        (async (info) => {
+        (async (info, signal) => {
           this.#objects.need();
-          await publisher.install(info);
+          await publisher.install(info, signal);
           this.#refresh.sync();
         }),
       uninstall: (name) => {

@@ -4,7 +4,20 @@ import { Emitter } from "../base/emitter.ts";
 import { CsiScene, csiSpec } from "../../test/support/csi-scene.ts";
 import { podWith } from "../../test/support/pods.ts";
 import type { Pod } from "../api/pod.ts";
+import { loadVolumeData } from "./volume-data.ts";
 import type { PreparedVolume } from "../volumes/volume-plugin.ts";
+
+const label = "system_u:object_r:container_file_t:s0:c1,c2";
+const labelled = csiSpec({ accessModes: ["ReadWriteOncePod"], mountOptions: ["noatime"] });
+const asking = { seLinuxMount: true, volumeLifecycleModes: ["Persistent"] };
+
+/** The mount flags of the driver's calls, each in the order of its calls. */
+function flagsOf({ calls }: CsiScene): unknown[] {
+  return calls.flatMap(({ method, request }) => {
+    const { accessType } = (request["volumeCapability"] ?? {}) as { accessType?: { value: { mountFlags: unknown } } };
+    return accessType === undefined ? [] : [[method, accessType.value.mountFlags]];
+  });
+}
 
 function podOf(uid: string): Pod {
   const pod = podWith({ containers: [{ name: "app" }] });
@@ -56,4 +69,69 @@ test("republishing a block volume repeats no Events", async () => {
   const before = told();
   await publishAgain(prepared);
   assert.deepEqual([scene.effects.length, before, told()], [3, 2, 2]);
+});
+
+test("a volume is staged and published with its label, if its driver asks for it, and then not labelled anew", async () => {
+  const spec = { ...labelled, seLinuxLabel: label };
+  for (const driverSpec of [undefined, { ...asking, seLinuxMount: false }, asking]) {
+    const scene = new CsiScene();
+    scene.driverSpec = driverSpec;
+    await scene.begin();
+    const { own, hostPath } = await scene.setUp(podOf("u1"), spec);
+    const isLabelled = driverSpec === asking;
+    const flags = isLabelled ? ["noatime", `context="${label}"`] : ["noatime"];
+    assert.deepEqual(flagsOf(scene), [
+      ["nodeStageVolume", flags],
+      ["nodePublishVolume", flags],
+    ]);
+    assert.equal(own, !isLabelled);
+    for (const directory of [scene.names.staged("d", "h"), hostPath.slice(0, hostPath.lastIndexOf("/"))]) {
+      const data = await loadVolumeData(scene.files, directory);
+      assert.equal(data?.seLinuxLabel, isLabelled ? label : undefined);
+    }
+  }
+});
+
+test("after a restart a mounted volume keeps what was decided about its label", async () => {
+  const scene = new CsiScene();
+  for (const isLabelled of [true, false]) {
+    scene.driverSpec = isLabelled ? asking : { ...asking, seLinuxMount: false };
+    await scene.begin();
+    await scene.setUp(podOf("u1"), { ...labelled, seLinuxLabel: label });
+    const flags = flagsOf(scene);
+    scene.calls.length = 0;
+    scene.driverSpec = isLabelled ? { ...asking, seLinuxMount: false } : asking;
+    await scene.begin();
+    const again = await scene.setUp(podOf("u1"), { ...labelled, seLinuxLabel: "system_u:object_r:other_t:s0" });
+    assert.deepEqual([flagsOf(scene), again.own], [flags, !isLabelled]);
+    assert.deepEqual(scene.effects, ["nodeStageVolume", "nodePublishVolume"]);
+    await scene.tearDown("u1");
+    assert.deepEqual(await scene.mounts.list(), []);
+    scene.calls.length = 0;
+  }
+});
+
+test("a volume that is staged with the label of an earlier pod is unstaged before one with another label has it", async () => {
+  const scene = new CsiScene();
+  scene.driverSpec = asking;
+  await scene.begin();
+  await scene.setUp(podOf("u1"), { ...labelled, seLinuxLabel: label });
+  // The first pod has ended, and it could not be unstaged yet.
+  scene.fail("nodeUnstageVolume", "Internal");
+  const ending = scene.tearDown("u1");
+  await scene.clock.advance(100);
+  const waits = scene.setUp(podOf("u2"), { ...labelled, seLinuxLabel: "u:r:t:s0" });
+  await assert.rejects(waits, {
+    message:
+      'MountVolume.MountDevice failed for volume "pv" : waiting for unmount of volume "kubernetes.io/csi/d^h", ' +
+      "because it is already mounted to a different pod with a different SELinux label",
+  });
+  await scene.clock.advance(1000);
+  await ending;
+  await scene.setUp(podOf("u2"), { ...labelled, seLinuxLabel: "u:r:t:s0" });
+  assert.deepEqual(scene.effects.slice(2), [
+    ...["nodeUnpublishVolume", "nodeUnstageVolume", "nodeUnstageVolume"],
+    ...["nodeStageVolume", "nodePublishVolume"],
+  ]);
+  assert.deepEqual(flagsOf(scene).at(-1), ["nodePublishVolume", ["noatime", 'context="u:r:t:s0"']]);
 });

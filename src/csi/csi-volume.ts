@@ -71,7 +71,9 @@ export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume
   }
 
   get own(): boolean {
-    return this.source.mode === "Filesystem" && !this.source.readOnly;
+    // Files of a mount with a label have it, and cannot get another.
+    const isLabelled = this.#label !== undefined;
+    return this.source.mode === "Filesystem" && !this.source.readOnly && !isLabelled;
   }
 
   /** True only after a call of this run confirmed it. */
@@ -99,7 +101,9 @@ export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume
     const { stage, publish, complete } = this.#form.words;
     if (this.source.lifecycle === "Persistent") {
       await this.#step(stage.step, signal, async () => {
-        await this.#stage(await this.#calls.caller(stage.caller, attached, signal));
+        const found = await this.#calls.caller(stage.caller, attached, signal);
+        await this.#decideLabel(found);
+        await this.#stage(found);
       });
     }
     const caller = await this.#step(publish.step, signal, async () => {
@@ -110,6 +114,7 @@ export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume
     });
     await this.#step(complete, signal, () => this.#form.complete(caller));
     await this.#expand(caller);
+    if (this.#label !== undefined) this.#parts.observer?.seLinuxVolume("admitted", this.source.driver);
     this.#publication.state = "published";
     this.#publication.publishedAtMs = this.#parts.clock.monotonic();
   }
@@ -193,6 +198,16 @@ export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume
     }
   }
 
+  get #label(): string | undefined {
+    return this.#publication.seLinux?.label;
+  }
+
+  /** What an earlier run has mounted keeps its label: nothing is mounted anew under a running pod. */
+  async #decideLabel({ driver }: Caller): Promise<void> {
+    const label = driver?.spec.seLinuxMount === true ? this.source.seLinuxLabel : undefined;
+    this.#publication.seLinux ??= (await this.#form.recorded()) ?? { label };
+  }
+
   async #stage(caller: Caller): Promise<void> {
     const { driver, handle, name } = this.source;
     const { stagingPath, staged, isAlwaysStaged } = this.#form;
@@ -201,9 +216,9 @@ export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume
     const holder = holderOf(this.pod.metadata.uid, name);
     // Another version of the driver may have staged it.
     if (!stages && !isAlwaysStaged) return devices.hold(driver, handle, holder);
-    const volume = { driver, handle, name, mode: this.source.mode, stagingPath };
-    await devices.stage(volume, staged, holder, caller.signal, async (path) => {
-      if (stages) await this.#calls.stage(caller, path);
+    const volume = { driver, handle, name, mode: this.source.mode, stagingPath, seLinuxLabel: this.#label };
+    await devices.stage(volume, staged, holder, caller.signal, async (staging) => {
+      if (stages) await this.#calls.stage(caller, { staging, seLinuxLabel: this.#label });
     });
   }
 
@@ -221,8 +236,8 @@ export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume
 
   async #publish(caller: Caller): Promise<void> {
     // An earlier run may have published it.
-    const isKnown = this.#publication.state !== "absent" || (await this.#form.isThere());
-    await this.#form.save();
+    const isKnown = this.#publication.state !== "absent" || (await this.#form.recorded()) !== undefined;
+    await this.#form.save(this.#label);
     try {
       await this.#call(caller, () => (this.#publication.state = "uncertain"));
     } catch (error) {
@@ -246,6 +261,6 @@ export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume
   }
 
   async #call(caller: Caller, calling: () => void): Promise<void> {
-    await this.#calls.publish(caller, await this.#pathsOf(caller), calling);
+    await this.#calls.publish(caller, { ...(await this.#pathsOf(caller)), seLinuxLabel: this.#label }, calling);
   }
 }

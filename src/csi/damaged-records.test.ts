@@ -6,6 +6,7 @@ import type { Pod } from "../api/pod.ts";
 import { FileError } from "../ports/files.ts";
 import { simHashing } from "../sim/hashing.ts";
 import { VolumePaths } from "../volumes/volume-paths.ts";
+import { loadVolumeData } from "./volume-data.ts";
 
 const { signal } = new AbortController();
 
@@ -70,7 +71,8 @@ test("a pod's volume is known by the same PersistentVolume in another pod", asyn
   await scene.setUp(podOf("u2"), csiSpec());
   await scene.files.write(`${staged}/vol_data.json`, "", 0o644);
   await restarted(scene, records.Filesystem);
-  assert.deepEqual(await scene.unknown.identify("u1", "pv"), scene.publications.get("u2", "pv"));
+  const { driver, handle } = (await scene.unknown.identify("u1", "pv")) ?? {};
+  assert.deepEqual([driver, handle], ["d", "h"]);
 });
 
 test("a pod's volume that may be published from an unknown one is not taken for another on the same device", async () => {
@@ -338,5 +340,21 @@ test("what was known only after its pod's teardown stays staged until it is unpu
     await scene.tearDown("u1");
     assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnstageVolume"]);
     assert.deepEqual([await scene.mounts.list(), ...scene.inUse], [[]]);
+  }
+});
+
+test("a volume with a damaged record keeps the label that it is staged with", async () => {
+  const spec = csiSpec({ accessModes: ["ReadWriteOncePod"] });
+  const scene = new CsiScene();
+  scene.driverSpec = { seLinuxMount: true, volumeLifecycleModes: ["Persistent"] };
+  await scene.begin();
+  const { hostPath } = await scene.setUp(podOf("u1"), { ...spec, seLinuxLabel: "u:r:t:s0" });
+  for (const directory of [hostPath.slice(0, hostPath.lastIndexOf("/")), scene.names.staged("d", "h")]) {
+    await scene.files.write(`${directory}/vol_data.json`, "", 0o644);
+    await scene.begin();
+    // The policy has changed meanwhile.
+    const again = await scene.setUp(podOf("u1"), { ...spec, seLinuxLabel: "u:r:other:s0" });
+    assert.equal(again.own, false);
+    assert.equal((await loadVolumeData(scene.files, directory))?.seLinuxLabel, "u:r:t:s0");
   }
 });

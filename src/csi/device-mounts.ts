@@ -5,6 +5,7 @@ import type { Cause, Recorder } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
+import { AwaitedError } from "../volumes/awaited-error.ts";
 import { isFinal } from "./call-error.ts";
 import type { DriverStore } from "./driver-store.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
@@ -20,6 +21,8 @@ export interface StageableVolume {
   readonly mode: "Filesystem" | "Block";
   /** Where the driver stages it. */
   readonly stagingPath: string;
+  /** The SELinux label that it is mounted with; undefined: none. */
+  readonly seLinuxLabel?: string | undefined;
 }
 
 /** What is left of a volume's files and directories on disk after their removal. */
@@ -163,6 +166,7 @@ export class DeviceMounts {
   ): Promise<void> {
     const name = uniqueVolumeName(volume.driver, volume.handle);
     const staging = this.#stagingOf(name, volume);
+    const isHeld = staging.holders.has(holder);
     staging.holders.add(holder);
     this.#deps.inUse()?.use(name, holderOfStaged);
     using _turn = await this.#turns.take(name, signal);
@@ -171,6 +175,10 @@ export class DeviceMounts {
       // Its pod waits until the others have released the volume.
       this.release(volume.driver, volume.handle, holder);
       throw otherMode(staging.volume, volume);
+    }
+    if (!isHeld && staging.volume.seLinuxLabel !== volume.seLinuxLabel) {
+      this.release(volume.driver, volume.handle, holder);
+      throw otherLabel(volume, staging.unstaging);
     }
     const { stagingPath } = staging.volume;
     const before = staging.state;
@@ -347,4 +355,12 @@ function otherMode(staged: StageableVolume, { driver, handle, mode }: StageableV
     `volume ${handle} of driver ${driver} is in use on this node as ${is} (PersistentVolume ${staged.name}): ` +
       `it cannot be ${cannot} at the same time`,
   );
+}
+
+/** In upstream's words. @param until it is unstaged; undefined: pods use it still */
+function otherLabel({ driver, handle }: StageableVolume, until: Promise<void> | undefined): VolumeError {
+  const message =
+    `waiting for unmount of volume "${uniqueVolumeName(driver, handle)}", ` +
+    "because it is already mounted to a different pod with a different SELinux label";
+  return until === undefined ? new VolumeError(message) : new AwaitedError(message, until);
 }

@@ -64,3 +64,17 @@ test("when podwright ends, calls in progress are canceled, also those of ended r
   await assert.rejects(call, /code = Canceled/u);
   assert.deepEqual([...new Set(closed)].toSorted(), ["/1.sock", "/2.sock"]);
 });
+
+test("all who wait for a driver wait for the same promise, which resolves when it registers", async () => {
+  const registered = drivers.registered("d");
+  assert.equal(drivers.registered("d"), registered);
+  let isThere = false;
+  const waiting = registered.then(() => (isThere = true));
+  await drivers.add("e", "/2.sock", "1.0.0");
+  assert.equal(isThere, false);
+  await drivers.add("d", "/1.sock", "1.0.0");
+  await waiting;
+  await drivers.registered("d");
+  drivers.remove("d");
+  assert.notEqual(drivers.registered("d"), registered);
+});

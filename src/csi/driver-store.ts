@@ -53,16 +53,22 @@ export class DriverStore {
     throw new DriverMissingError(`driver name ${name} not found in the list of registered CSI drivers`);
   }
 
+  /** Whether its registration lasts: it may have ended, or a later one replaced it. */
+  isCurrent(client: CsiClient): boolean {
+    return this.#drivers.get(client.name)?.client === client;
+  }
+
   /** The highest version in the driver's registration. */
   versionOf(name: string): string | undefined {
     return this.#drivers.get(name)?.version;
   }
 
-  /** Adds a driver, replacing an earlier registration of its name. */
-  async add(name: string, endpoint: string, version: string): Promise<CsiClient> {
+  /** Adds a driver, replacing an earlier registration of its name. @throws the signal's reason, without adding it */
+  async add(name: string, endpoint: string, version: string, signal?: AbortSignal): Promise<CsiClient> {
     const { clock, plugins, called, observer } = this.#deps;
     // Only a node with drivers loads it.
     const { Node, VolumeCapability_AccessMode_Mode: accessModes } = await import("../ports/gen/csi/v1/csi_pb.js");
+    signal?.throwIfAborted();
     const calls = plugins.connect(Node, endpoint, `CSI driver ${name}`);
     const client = new CsiClient({ clock, name, calls, accessModes, called, observer });
     this.remove(name);
@@ -81,12 +87,15 @@ export class DriverStore {
     client.retire(() => this.#leaving.delete(client));
   }
 
-  /** Resolves once the driver is registered, immediately if it is. */
-  async registered(name: string): Promise<void> {
-    if (this.has(name)) return;
+  /**
+   * Resolves once the driver is registered, immediately if it is. The same promise for all, so that a driver that never
+   * registers keeps nothing of those that have waited.
+   */
+  registered(name: string): Promise<void> {
+    if (this.has(name)) return Promise.resolve();
     const awaited = this.#awaited.get(name) ?? Promise.withResolvers<void>();
     this.#awaited.set(name, awaited);
-    await awaited.promise;
+    return awaited.promise;
   }
 
   /** Calls in progress end as canceled, with an unknown outcome. */

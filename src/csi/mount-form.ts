@@ -9,6 +9,7 @@ import { removeVolumeDirectory } from "./removal.ts";
 import { givesToGroup, groupPolicy } from "./requests.ts";
 import type { CsiSource } from "./source.ts";
 import { StagedMountFiles } from "./staged-files.ts";
+import type { LabelDecision } from "./publications.ts";
 import type { Caller } from "./volume-calls.ts";
 import { loadVolumeData, saveVolumeData } from "./volume-data.ts";
 import type { StagedFiles } from "./device-mounts.ts";
@@ -64,11 +65,12 @@ export class MountForm implements VolumeForm {
     return false;
   }
 
-  async isThere(): Promise<boolean> {
-    return (await loadVolumeData(this.#parts.files, this.#directory)) !== undefined;
+  async recorded(): Promise<LabelDecision | undefined> {
+    const data = await loadVolumeData(this.#parts.files, this.#directory);
+    return data && { label: data.seLinuxLabel };
   }
 
-  async save(): Promise<void> {
+  async save(seLinuxLabel: string | undefined): Promise<void> {
     const { files, names } = this.#parts;
     const { driver, handle, name, lifecycle } = this.#source;
     const directory = this.#directory;
@@ -77,6 +79,7 @@ export class MountForm implements VolumeForm {
       attachmentId: names.attachment(driver, handle),
       driverName: driver,
       nodeName: names.nodeName,
+      seLinuxLabel,
       specVolumeId: name,
       volumeHandle: handle,
       lifecycleMode: lifecycle,

@@ -1,5 +1,11 @@
 import { Turns } from "../base/turns.ts";
 
+/** What was decided about the SELinux label of a mount. */
+export interface LabelDecision {
+  /** Undefined: it has none. */
+  readonly label: string | undefined;
+}
+
 /**
  * absent: not published. uncertain: a call's outcome is unknown, or an earlier run left it. published: a call of this
  * run confirmed it.
@@ -12,6 +18,8 @@ export interface Publication {
   publishedAtMs: number;
   readonly driver: string;
   readonly handle: string;
+  /** For as long as the pod has the volume; undefined: nothing is decided, or known, yet. */
+  seLinux: LabelDecision | undefined;
 }
 
 const none: ReadonlySet<string> = new Set();
@@ -33,7 +41,7 @@ export class Publications {
     const known = own.get(name);
     if (known !== undefined) return known;
     const publishedAtMs = Number.NEGATIVE_INFINITY;
-    const made: Publication = { state: "absent", publishedAtMs, driver, handle };
+    const made: Publication = { state: "absent", publishedAtMs, driver, handle, seLinux: undefined };
     own.set(name, made);
     return made;
   }

@@ -9,6 +9,7 @@ const use: VolumeUse = {
   accessMode: "ReadWriteOnce",
   fsType: "ext4",
   mountOptions: ["noatime"],
+  seLinuxLabel: undefined,
   group: undefined,
 };
 
@@ -38,6 +39,14 @@ test("a file system is sent with its flags, and with its group if the driver sup
     value: { fsType: "ext4", mountFlags: ["noatime"], volumeMountGroup: "2000" },
   });
   assert.deepEqual(volumeCapability({ ...use, mode: "Block" }, true, modes).accessType, { case: "block", value: {} });
+});
+
+test("a SELinux label is the last mount option, in quotes for its commas", () => {
+  const { accessType } = volumeCapability({ ...use, seLinuxLabel: "u:r:t:s0:c1,c2" }, true, modes);
+  assert.deepEqual(accessType, {
+    case: "mount",
+    value: { fsType: "ext4", mountFlags: ["noatime", 'context="u:r:t:s0:c1,c2"'] },
+  });
 });
 
 function driver(spec: CsiDriver["spec"]): Pick<CsiDriver, "spec"> {

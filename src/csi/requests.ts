@@ -15,6 +15,8 @@ export interface VolumeUse {
   readonly accessMode: string;
   readonly fsType: string;
   readonly mountOptions: readonly string[];
+  /** The SELinux label to mount it with; undefined: none. */
+  readonly seLinuxLabel: string | undefined;
   /** The pod's fsGroup, if the driver applies groups itself (VOLUME_MOUNT_GROUP). */
   readonly group: number | undefined;
 }
@@ -24,7 +26,7 @@ export interface VolumeUse {
  * @param knowsSingleWriters the driver's node service has SINGLE_NODE_MULTI_WRITER
  */
 export function volumeCapability(
-  { mode, accessMode, fsType, mountOptions, group }: VolumeUse,
+  { mode, accessMode, fsType, mountOptions, seLinuxLabel, group }: VolumeUse,
   knowsSingleWriters: boolean,
   modes: AccessModes,
 ): MessageInitShape<typeof VolumeCapabilitySchema> {
@@ -37,7 +39,11 @@ export function volumeCapability(
             case: "mount",
             value: {
               fsType,
-              mountFlags: [...mountOptions],
+              // In quotes, because a label may contain commas.
+              mountFlags: [
+                ...mountOptions,
+                ...(seLinuxLabel === undefined ? [] : [`context=${JSON.stringify(seLinuxLabel)}`]),
+              ],
               ...(group !== undefined && { volumeMountGroup: String(group) }),
             },
           },

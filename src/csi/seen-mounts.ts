@@ -35,10 +35,14 @@ function seen(
   mounts: Pick<Mounts, "below">,
   place: Pick<ToldPlace, "problem"> | undefined,
 ): PreparedVolume {
-  const { name, type, hostPath, readOnly, own, upkeeps, meter } = volume;
+  const { name, type, hostPath, readOnly, upkeeps, meter } = volume;
   const isSeen = (): Promise<boolean> => isMountPoint(mounts, hostPath);
   return {
-    ...{ name, type, hostPath, readOnly, own, ...(upkeeps && { upkeeps }), ...(meter && { meter }) },
+    ...{ name, type, hostPath, readOnly, ...(upkeeps && { upkeeps }), ...(meter && { meter }) },
+    // Its set-up decides.
+    get own() {
+      return volume.own;
+    },
     isSetUp: async () => (await volume.isSetUp()) && (await isSeen()),
     async setUp(signal, attached) {
       await volume.setUp(signal, attached);

@@ -24,6 +24,8 @@ export interface CsiSource {
   readonly mountOptions: readonly string[];
   /** Of the PV; undefined: an inline volume, or a PV without any. */
   readonly accessModes: readonly string[] | undefined;
+  /** The SELinux label that its file system is mounted with, if its driver supports it; undefined: none. */
+  readonly seLinuxLabel: string | undefined;
   readonly stageSecret: SecretPlace | undefined;
   readonly publishSecret: SecretPlace | undefined;
   readonly expandSecret: SecretPlace | undefined;
@@ -60,6 +62,7 @@ function inlineSource(spec: VolumeSpec, { metadata }: Pod, names: Pick<CsiNames,
     attributes: volumeAttributes,
     mountOptions: [],
     accessModes: undefined,
+    seLinuxLabel: undefined,
     stageSecret: undefined,
     publishSecret: secret === undefined ? undefined : { namespace: metadata.namespace, name: secret },
     expandSecret: undefined,
@@ -81,6 +84,7 @@ function persistentSource(spec: VolumeSpec): CsiSource {
     attributes: csi.volumeAttributes ?? {},
     mountOptions,
     accessModes,
+    seLinuxLabel: spec.seLinuxLabel,
     stageSecret: secretPlace(csi.nodeStageSecretRef),
     publishSecret: secretPlace(csi.nodePublishSecretRef),
     expandSecret: secretPlace(csi.nodeExpandSecretRef),

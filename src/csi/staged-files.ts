@@ -21,10 +21,10 @@ export class StagedMountFiles implements StagedFiles {
     this.#directory = directory;
   }
 
-  async save({ driver, handle }: StageableVolume): Promise<void> {
+  async save({ driver, handle, seLinuxLabel }: StageableVolume): Promise<void> {
     const { files } = this.#parts;
     await files.makeDirectory(this.#target, 0o750);
-    await saveVolumeData(files, this.#directory, { driverName: driver, volumeHandle: handle });
+    await saveVolumeData(files, this.#directory, { driverName: driver, volumeHandle: handle, seLinuxLabel });
   }
 
   async remove(): Promise<Remains> {

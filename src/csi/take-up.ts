@@ -2,7 +2,7 @@ import type { Files } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { DeviceMounts } from "./device-mounts.ts";
 import { csiDirectoryName, type CsiNames } from "./names.ts";
-import type { Publications } from "./publications.ts";
+import type { LabelDecision, Publications } from "./publications.ts";
 import { stagedBlockFiles, StagedMountFiles } from "./staged-files.ts";
 import type { VolumeData } from "./volume-data.ts";
 
@@ -10,10 +10,12 @@ import type { VolumeData } from "./volume-data.ts";
 export interface VolumeIdentity {
   readonly driver: string;
   readonly handle: string;
+  /** Undefined: not known. */
+  readonly seLinux?: LabelDecision | undefined;
 }
 
-export function identityOf({ driverName: driver, volumeHandle: handle }: VolumeData): VolumeIdentity {
-  return { driver, handle };
+export function identityOf({ driverName: driver, volumeHandle: handle, seLinuxLabel }: VolumeData): VolumeIdentity {
+  return { driver, handle, seLinux: { label: seLinuxLabel } };
 }
 
 export interface TakeUpParts {
@@ -30,8 +32,9 @@ export function holderOf(uid: string, name: string): string {
 }
 
 /** A staged file system that an earlier run left. */
-export function takeUpStaged(parts: TakeUpParts, directory: string, { driver, handle }: VolumeIdentity): void {
-  const volume = { driver, handle, name: handle, mode: "Filesystem", stagingPath: `${directory}/globalmount` } as const;
+export function takeUpStaged(parts: TakeUpParts, directory: string, { driver, handle, seLinux }: VolumeIdentity): void {
+  const place = { name: handle, mode: "Filesystem", stagingPath: `${directory}/globalmount` } as const;
+  const volume = { driver, handle, ...place, seLinuxLabel: seLinux?.label };
   parts.devices.found(volume, new StagedMountFiles(parts, directory));
 }
 
@@ -44,6 +47,7 @@ export function takeUpPublished(
 ): void {
   const publication = publications.take(uid, name, id);
   if (publication.state === "absent") publication.state = "uncertain";
+  publication.seLinux ??= id.seLinux;
   devices.hold(id.driver, id.handle, holderOf(uid, name));
   // Whether it was staged or not, nothing else lists it before its pod is synced, and an orphan never is.
   if (id.handle !== names.inlineHandle(uid, name)) devices.listInUse(id.driver, id.handle, uid);
@@ -60,7 +64,8 @@ export async function takeUpBlock(
   stagesHere = true,
 ): Promise<void> {
   const { files, names, devices } = parts;
-  const volume = { ...id, name, mode: "Block", stagingPath: names.blockStaging(name) } as const;
+  const { driver, handle } = id;
+  const volume = { driver, handle, name, mode: "Block", stagingPath: names.blockStaging(name) } as const;
   devices.found(volume, stagedBlockFiles(parts, names), stagesHere);
   for (const { name: uid } of await files.list(names.blockPublishDirectory(name))) {
     // A published volume without a link in its pod would never be found there, and never torn down.

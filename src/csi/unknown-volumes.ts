@@ -182,10 +182,10 @@ export class UnknownVolumes {
     const mount = await mountedAt(mounts, this.#targetOf(uid, name));
     if (mount === undefined) return undefined;
     for (const other of publications.all()) {
-      const { driver, handle } = other.publication;
+      const { driver, handle, seLinux } = other.publication;
       if (other.name !== name || handle === names.inlineHandle(other.uid, name)) continue;
       const theirs = await mountedAt(mounts, this.#targetOf(other.uid, name));
-      if (theirs !== undefined && isPart(mount, theirs)) return { driver, handle };
+      if (theirs !== undefined && isPart(mount, theirs)) return { driver, handle, seLinux };
     }
     return undefined;
   }
@@ -258,13 +258,16 @@ export class UnknownVolumes {
   async #takeUpStaged({ driver, directory }: UnknownVolume & { readonly kind: "staged" }): Promise<boolean> {
     const { publications, names, listed, devices } = this.#deps;
     const prefix = uniqueVolumeName(driver, "");
-    const handles = [
-      ...publications.all().flatMap(({ publication }) => (publication.driver === driver ? [publication.handle] : [])),
-      ...listed().flatMap((unique) => (unique.startsWith(prefix) ? [unique.slice(prefix.length)] : [])),
+    const volumes: VolumeIdentity[] = [
+      ...publications.all().flatMap(({ publication }) => (publication.driver === driver ? [publication] : [])),
+      ...listed().flatMap((unique) => {
+        return unique.startsWith(prefix) ? [{ driver, handle: unique.slice(prefix.length) }] : [];
+      }),
     ];
-    const handle = handles.find((each) => names.staged(driver, each) === directory);
-    if (handle === undefined) return false;
-    if (devices.stagingPath(driver, handle) === undefined) takeUpStaged(this.#deps, directory, { driver, handle });
+    const known = volumes.find((volume) => names.staged(driver, volume.handle) === directory);
+    if (known === undefined) return false;
+    const { handle } = known;
+    if (devices.stagingPath(driver, handle) === undefined) takeUpStaged(this.#deps, directory, known);
     for (const { uid, name, publication } of publications.all()) {
       if (publication.driver === driver && publication.handle === handle) {
         devices.hold(driver, handle, holderOf(uid, name));
@@ -295,7 +298,9 @@ export class UnknownVolumes {
   #stagedFileSystems(): { readonly identity: VolumeIdentity | undefined; readonly stagingPath: string }[] {
     const known = this.#deps.devices.volumes
       .filter(({ mode }) => mode === "Filesystem")
-      .map(({ driver, handle, stagingPath }) => ({ identity: { driver, handle }, stagingPath }));
+      .map(({ driver, handle, stagingPath, seLinuxLabel: label }) => {
+        return { identity: { driver, handle, ...(label !== undefined && { seLinux: { label } }) }, stagingPath };
+      });
     const paths = new Set(known.map(({ stagingPath }) => stagingPath));
     const unknown = this.#unknown.flatMap((volume) =>
       volume.kind === "staged" ? [{ identity: undefined, stagingPath: `${volume.directory}/globalmount` }] : [],

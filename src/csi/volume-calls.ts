@@ -67,7 +67,10 @@ export class VolumeCalls {
     }
   }
 
-  async stage({ client, attached, signal }: Caller, staging: string): Promise<void> {
+  async stage(
+    { client, attached, signal }: Caller,
+    { staging, seLinuxLabel }: { readonly staging: string; readonly seLinuxLabel: string | undefined },
+  ): Promise<void> {
     const { calls, names } = this.#parts;
     const { handle: volumeId, name, attributes, stageSecret } = this.#source;
     const secrets = await callSecrets(calls, "NodeStageSecretRef", stageSecret, signal);
@@ -75,7 +78,7 @@ export class VolumeCalls {
       volumeId,
       publishContext: { ...attached?.metadata },
       stagingTargetPath: names.toldToDrivers(staging),
-      volumeCapability: await this.#capability(client, signal),
+      volumeCapability: await this.#capability(client, signal, { seLinuxLabel }),
       secrets,
       volumeContext: attributes,
     };
@@ -84,10 +87,13 @@ export class VolumeCalls {
     );
   }
 
-  /** @param calling called immediately before the driver */
+  /**
+   * @param paths with the SELinux label to mount it with; undefined: none
+   * @param calling called immediately before the driver
+   */
   async publish(
     { client, driver, attached, signal }: Caller,
-    { target, staging }: PublishPaths,
+    { target, staging, seLinuxLabel }: PublishPaths & { readonly seLinuxLabel: string | undefined },
     calling: () => void,
   ): Promise<void> {
     const { calls, names } = this.#parts;
@@ -102,7 +108,7 @@ export class VolumeCalls {
       publishContext: { ...attached?.metadata },
       ...(staging !== undefined && { stagingTargetPath: names.toldToDrivers(staging) }),
       targetPath: names.toldToDrivers(target),
-      volumeCapability: await this.#capability(client, signal),
+      volumeCapability: await this.#capability(client, signal, { seLinuxLabel }),
       readonly: readOnly,
       secrets: { ...secrets, ...(inSecrets && tokens) },
       volumeContext: { ...attributes, ...info, ...(!inSecrets && tokens) },
@@ -122,7 +128,7 @@ export class VolumeCalls {
       volumePath: names.toldToDrivers(target),
       ...(staging !== undefined && { stagingTargetPath: names.toldToDrivers(staging) }),
       capacityRange: { requiredBytes: bytes },
-      volumeCapability: await this.#capability(client, signal, false),
+      volumeCapability: await this.#capability(client, signal, { isForGroup: false }),
       secrets: await callSecrets(calls, "NodeExpandSecretRef", expandSecret, signal),
     };
     await client.expand(request, { signal, migrated: isMigrated });
@@ -141,7 +147,7 @@ export class VolumeCalls {
   async #capability(
     client: CsiClient,
     signal: AbortSignal,
-    isForGroup = true,
+    { isForGroup = true, seLinuxLabel }: { readonly isForGroup?: boolean; readonly seLinuxLabel?: string | undefined },
   ): Promise<ReturnType<typeof volumeCapability>> {
     const { fsType, mountOptions, mode } = this.#source;
     const knowsSingleWriters = await client.supports("singleNodeMultiWriter", { signal });
@@ -151,6 +157,7 @@ export class VolumeCalls {
       accessMode: accessModeOf(this.#source),
       fsType,
       mountOptions,
+      seLinuxLabel,
       group: takesGroup ? this.#pod.spec.securityContext?.fsGroup : undefined,
     };
     return volumeCapability(use, knowsSingleWriters, client.accessModes);

@@ -17,11 +17,25 @@ test("data files equal upstream's byte for byte, including the final line break 
     '"specVolID":"pvc-ed15e002-32b6-4491-94bd-11c8dd2ff152",' +
     '"volumeHandle":"01446302-e91a-11f1-999b-423236085e7c","volumeLifecycleMode":"Persistent"}\n';
   assert.equal(volumeDataText(claim), text);
-  assert.deepEqual(parseVolumeData(text), claim);
+  assert.deepEqual(parseVolumeData(text), { ...claim, seLinuxLabel: undefined });
   assert.equal(
     volumeDataText({ driverName: claim.driverName, volumeHandle: claim.volumeHandle }),
     '{"driverName":"hostpath.csi.k8s.io","volumeHandle":"01446302-e91a-11f1-999b-423236085e7c"}\n',
   );
+});
+
+test("the label of a mount is in upstream's place", () => {
+  const data = {
+    driverName: "d",
+    nodeName: "n",
+    seLinuxLabel: "u:r:t:s0:c1,c2",
+    specVolumeId: "pv",
+    volumeHandle: "h",
+  };
+  const text =
+    '{"driverName":"d","nodeName":"n","seLinuxMountContext":"u:r:t:s0:c1,c2","specVolID":"pv","volumeHandle":"h"}\n';
+  assert.equal(volumeDataText(data), text);
+  assert.equal(parseVolumeData(text)?.seLinuxLabel, data.seLinuxLabel);
 });
 
 test("an invalid data file is ignored", () => {

@@ -9,6 +9,8 @@ export interface VolumeData {
   readonly nodeName?: string | undefined;
   /** The name of its directory in its pods: the PV's, or the pod volume's. */
   readonly specVolumeId?: string | undefined;
+  /** The SELinux label that it is mounted with. */
+  readonly seLinuxLabel?: string | undefined;
   readonly lifecycleMode?: "Persistent" | "Ephemeral" | undefined;
 }
 
@@ -25,6 +27,7 @@ export function volumeDataText(data: VolumeData): string {
     attachmentID,
     driverName,
     nodeName,
+    seLinuxMountContext: data.seLinuxLabel,
     specVolID,
     volumeHandle,
     volumeLifecycleMode: data.lifecycleMode,
@@ -54,6 +57,7 @@ export function parseVolumeData(text: string): VolumeData | undefined {
     attachmentId: field("attachmentID"),
     nodeName: field("nodeName"),
     specVolumeId: field("specVolID"),
+    seLinuxLabel: field("seLinuxMountContext"),
     lifecycleMode: mode === "Ephemeral" || mode === "Persistent" ? mode : undefined,
   };
 }

@@ -1,4 +1,5 @@
 import type { StagedFiles } from "./device-mounts.ts";
+import type { LabelDecision } from "./publications.ts";
 import type { Caller } from "./volume-calls.ts";
 
 /** Upstream's words for the steps of a set-up, depending on the volume's mode. */
@@ -25,10 +26,10 @@ export interface VolumeForm {
   readonly staged: StagedFiles;
   /** Unstaged even if its driver does not stage, because there are files to remove. */
   readonly isAlwaysStaged: boolean;
-  /** Whether an earlier run may have published it. */
-  isThere(): Promise<boolean>;
+  /** An earlier run may have published it like this; undefined: it has not. */
+  recorded(): Promise<LabelDecision | undefined>;
   /** Before the driver's call: the volume is found and torn down by this. */
-  save(): Promise<void>;
+  save(seLinuxLabel: string | undefined): Promise<void>;
   /** After a call that definitely published nothing. */
   discard(): Promise<void>;
   /** The steps after its publish. */

@@ -10,7 +10,7 @@ const { signal } = new AbortController();
 
 function stateWith(due: readonly Threshold[]): MachineState {
   const pressure = { due, met: due } as unknown as MachineState["pressure"];
-  return { observations: new Map(), fileSystems: "one", unmeasured: new Map(), atMs: 0, pressure };
+  return { observations: new Map(), fileSystems: "one", unmeasured: new Map(), beganMs: 0, atMs: 0, pressure };
 }
 
 test("work that ends within a second is not accompanied by observations", async () => {
@@ -54,4 +54,23 @@ test("the error of the work, and the end of the wait, reach the caller", async (
   ends.abort(new Error("the end"));
   await clock.advance(1000);
   await ended;
+});
+
+test("looks beside work that hangs leave nothing with it", async () => {
+  let thens = 0;
+  class Counted<T> extends Promise<T> {
+    override then<A = T, B = never>(...reactions: Parameters<Promise<T>["then"]>): Promise<A | B> {
+      thens++;
+      return super.then(...reactions) as Promise<A | B>;
+    }
+  }
+  const clock = new ManualClock();
+  const { promise: work, resolve } = Counted.withResolvers<number>();
+  const outcome = besideLooks(clock, { wait: "a", work, look: async () => stateWith([]) }, signal);
+  await clock.advance(2000);
+  const before = thens;
+  await clock.advance(100_000);
+  assert.ok(thens - before <= 1, `${thens - before} reactions`);
+  resolve(7);
+  assert.deepEqual(await outcome, { result: 7 });
 });

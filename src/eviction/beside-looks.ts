@@ -1,3 +1,4 @@
+import { settlesBefore } from "../base/settling.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { MachineState } from "./machine-state.ts";
 import { nearPeriodMs } from "./next-look.ts";
@@ -37,7 +38,6 @@ export async function besideLooks<T>(
 
 /** @returns undefined: it has not ended by then */
 async function within<T>(clock: Clock, wait: string, work: Promise<T>): Promise<T | undefined> {
-  const late = Promise.withResolvers<undefined>();
-  using _timer = clock.timer(wait, nearPeriodMs, () => late.resolve(undefined));
-  return await Promise.race([work, late.promise]);
+  const isOver = await settlesBefore(work, (late) => clock.timer(wait, nearPeriodMs, late));
+  return isOver ? await work : undefined;
 }

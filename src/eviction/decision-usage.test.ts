@@ -44,6 +44,10 @@ class Scene {
     this.usage = { containers, volumes, volumesMs: this.clock.monotonic() - agoMs };
   }
 
+  async isEarly(signal: Signal = about): Promise<boolean> {
+    return (await this.#decision.read(signal, [web], "imagefs", never)).isEarly;
+  }
+
   /** The volume's bytes, and how old they are. */
   async decide(signal: Signal = about): Promise<unknown[]> {
     const { candidates } = await this.#decision.read(signal, [web], "imagefs", never);
@@ -80,4 +84,15 @@ test("where volumes do not count, their age does not matter", async () => {
   scene.walked(10, 3_600_000);
   assert.deepEqual(await scene.decide("imagefs.available"), [10, undefined]);
   assert.deepEqual(scene.asked, ["anew"]);
+});
+
+test("nobody is chosen before storage has failed to be measured for half a minute, whatever memory does", async () => {
+  const scene = new Scene();
+  scene.fails = true;
+  for (const seconds of [0, 10, 20]) {
+    assert.equal(await scene.isEarly(), true, `after ${seconds} s`);
+    assert.equal(await scene.isEarly("memory.available"), false);
+    await scene.clock.advance(10_000);
+  }
+  assert.equal(await scene.isEarly(), false);
 });

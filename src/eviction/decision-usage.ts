@@ -3,7 +3,14 @@ import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { type FileSystems, isOfDisk, type StoragePart, storageParts } from "./file-systems.ts";
-import { measuredMs, type PodUsage, type PodUsageReader, usageOf, withoutVolumes } from "./pod-usage.ts";
+import {
+  type MeasuredKind,
+  measuredMs,
+  type PodUsage,
+  type PodUsageReader,
+  usageOf,
+  withoutVolumes,
+} from "./pod-usage.ts";
 import type { Candidate } from "./rank.ts";
 import type { LastUsage, RecentUsage } from "./recent-usage.ts";
 import type { Signal } from "./thresholds.ts";
@@ -41,7 +48,8 @@ const patienceMs = 30_000;
  */
 export class DecisionUsage {
   readonly #deps: DecisionUsageDependencies;
-  #failingSinceMs: number | undefined;
+  /** Since when nothing of a kind could be measured, monotonic ms: a disk may hang while memory can be read. */
+  readonly #failingSinceMs = new Map<MeasuredKind, number>();
 
   constructor(deps: DecisionUsageDependencies) {
     this.#deps = deps;
@@ -57,20 +65,22 @@ export class DecisionUsage {
     const { clock, log, usage, recent } = this.#deps;
     const beganMs = clock.monotonic();
     const parts = storageParts(about, fileSystems);
+    const kind = isOfDisk(about) ? "storage" : "running";
     const last = (pod: Pod): Candidate => {
       const kept = recent.last(about, pod.metadata.uid);
       return kept === undefined ? { pod, usage: undefined } : this.#candidate(pod, kept, { parts, beganMs });
     };
     try {
-      const usages = isOfDisk(about)
-        ? await this.#storage(about, { pods, parts, beganMs }, signal)
-        : await usage.readRunning(pods, signal);
+      const usages =
+        kind === "storage"
+          ? await this.#storage(about, { pods, parts, beganMs }, signal)
+          : await usage.readRunning(pods, signal);
       recent.keep(about, usages);
-      this.#failingSinceMs = undefined;
+      this.#failingSinceMs.delete(kind);
       const candidates = pods.map((pod): Candidate => {
         const measured = usages.get(pod.metadata.uid);
         // One without processes has no memory, whatever it used before.
-        if (measured === undefined) return isOfDisk(about) ? last(pod) : { pod, usage: undefined };
+        if (measured === undefined) return kind === "storage" ? last(pod) : { pod, usage: undefined };
         return this.#candidate(pod, { usage: measured, atMs: clock.monotonic() }, { parts, beganMs });
       });
       return { candidates, problem: undefined, isEarly: false };
@@ -80,9 +90,10 @@ export class DecisionUsage {
       log.warn("cannot measure what pods use", { signal: about, error: problem });
       const nowMs = clock.monotonic();
       const candidates = pods.map(last);
-      this.#failingSinceMs ??= nowMs;
+      const sinceMs = this.#failingSinceMs.get(kind) ?? nowMs;
+      this.#failingSinceMs.set(kind, sinceMs);
       const isNothingKnown = candidates.every((candidate) => candidate.usage === undefined);
-      return { candidates, problem, isEarly: isNothingKnown && nowMs - this.#failingSinceMs < patienceMs };
+      return { candidates, problem, isEarly: isNothingKnown && nowMs - sinceMs < patienceMs };
     }
   }
 

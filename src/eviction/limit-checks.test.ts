@@ -2,6 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { observed, podWith, thresholdOf } from "../../test/support/eviction.ts";
 import { EvictionScene } from "../../test/support/eviction-scene.ts";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { silentLog } from "../../test/support/sources.ts";
+import { LimitChecks } from "./limit-checks.ts";
+
+const never = new AbortController().signal;
 
 const memoryAndDisk = [thresholdOf("memory.available", "100Mi"), thresholdOf("nodefs.available", "100Mi")];
 const limits = { "ephemeral-storage": "1Mi" };
@@ -108,4 +113,56 @@ test("a late check that evicts while pods are ranked for memory spares the first
     await scene.clock.advance(20_000);
     assert.deepEqual(scene.victims, ["limited", "large"]);
   });
+});
+
+test("a late check that evicts during an observation spares the first pod for the node until the next one", async () => {
+  const scene = new EvictionScene({ thresholds: memoryAndDisk });
+  scene.add(limited, 1);
+  scene.usages.set("uid-limited", over);
+  scene.add(podWith("large"), 500);
+  const [storage, sight] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  scene.storage = storage.promise;
+  scene.short();
+  scene.onKill = (name) => scene.gone(name);
+  // The first observation is too old once the check is late.
+  scene.onLook = () => {
+    if (scene.looks === 2) scene.sight = sight.promise;
+  };
+  await scene.play(async () => {
+    await scene.clock.advance(3000);
+    scene.storage = Promise.resolve();
+    storage.resolve();
+    await scene.clock.advance(100);
+    scene.sight = Promise.resolve();
+    sight.resolve();
+    await scene.clock.advance(1);
+    assert.deepEqual(scene.victims, ["limited"], "the figures may be from before it went");
+    await scene.clock.advance(3000);
+    assert.deepEqual(scene.victims, ["limited", "large"]);
+  });
+});
+
+test("a check that is wanted at once while another one is under way follows that without delay", async () => {
+  const clock = new ManualClock();
+  const beganMs: number[] = [];
+  const slow = Promise.withResolvers<void>();
+  const enforce = async (): Promise<boolean> => {
+    beganMs.push(clock.monotonic() - startMs);
+    if (beganMs.length === 1) await slow.promise;
+    return false;
+  };
+  const checks = new LimitChecks({ clock, log: silentLog, limits: { enforce } });
+  const startMs = clock.monotonic();
+  const pass = async (): Promise<void> => {
+    const ended = checks.enforce(async () => "one", never);
+    await clock.advance(2000);
+    await ended;
+  };
+  await pass();
+  checks.hasten();
+  await pass();
+  slow.resolve();
+  await pass();
+  await pass();
+  assert.deepEqual(beganMs, [0, 6000], "at the first pass after the end, and only then");
 });

@@ -29,6 +29,8 @@ export class LimitChecks {
   #check: Check | undefined;
   /** Monotonic ms. */
   #dueMs = 0;
+  /** The next check is wanted at once, also if one is under way. */
+  #isHastened = false;
   /** Pods were evicted, and no pass knows it yet. */
   #hasEvicted = false;
   /** It was said that pods' storage cannot be measured. */
@@ -43,9 +45,10 @@ export class LimitChecks {
     return this.#check !== undefined;
   }
 
-  /** The next pass checks. */
+  /** The next pass checks; while a check is under way, the one after its end, because that began before. */
   hasten(): void {
     this.#dueMs = 0;
+    this.#isHastened = true;
   }
 
   /**
@@ -69,8 +72,10 @@ export class LimitChecks {
   #begin(fileSystemsNow: () => Promise<FileSystems | undefined>, signal: AbortSignal): void {
     const sinceMs = this.#deps.clock.monotonic();
     this.#dueMs = sinceMs + usualPeriodMs;
+    this.#isHastened = false;
     const ended = this.#run(fileSystemsNow, signal).then((isWhole) => {
       this.#check = undefined;
+      if (this.#isHastened) return;
       const nowMs = this.#deps.clock.monotonic();
       // Evictions for a disk wait for a late check, and get their turn before the next one.
       if (!isWhole || nowMs - sinceMs >= patienceMs) this.#dueMs = nowMs + usualPeriodMs;

@@ -80,3 +80,25 @@ test("a volume whose walk was cut off counts by the walk before if that ended wi
     assert.deepEqual(killed, victims);
   }
 });
+
+test("logs and layers that alone exceed the limit of a pod count, however old the figures of its volumes are", async () => {
+  for (const [ofVolume, ofOthers, victims] of [
+    [over, over, ["v"]],
+    [over, 1, []],
+  ] as const) {
+    const clock = new ManualClock();
+    const pod = podWith("v", {}, { containers: [container], volumes: [{ name: "data", emptyDir: {} }] });
+    const { evictor, killed } = evictorOf(clock, [pod]);
+    const volumes = [
+      { name: "data", isLocal: true, bytes: ofVolume, inodes: 1 },
+      { name: "claim", isLocal: false, bytes: 9 * over, inodes: 1 },
+    ];
+    const volumesMs = clock.monotonic() - 70_000;
+    const own = { containers: [], volumes, volumesMs, ephemeralBytes: ofVolume + ofOthers };
+    const usage = { readStorage: async () => new Map([[pod.metadata.uid as string, own]]) };
+    const accepted = { changeOfLimits: undefined };
+    const evictions = new LimitEvictions({ clock, usage, evictor, accepted, reports: { tell: () => true } });
+    await evictions.enforce(async () => "one", new AbortController().signal);
+    assert.deepEqual(killed, victims);
+  }
+});

@@ -16,7 +16,8 @@ export type LookAtMachine = (wanted: ReadonlySet<Signal>, signal: AbortSignal) =
 
 /** An observation and the resulting pressure. */
 export interface MachineState extends MachineLook {
-  /** Monotonic ms. */
+  /** When the observation began and ended, monotonic ms: its figures may be as old as its beginning. */
+  readonly beganMs: number;
   readonly atMs: number;
   readonly pressure: PressureLook;
 }

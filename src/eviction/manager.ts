@@ -97,8 +97,8 @@ export class EvictionManager implements NodePressure {
   #watchesAtMs = 0;
   #watching: Promise<void> | undefined;
   #wasPending = false;
-  /** At the last attempt there was no pod that may be evicted. */
-  #foundNobody = false;
+  /** The pods that there were at the last attempt, by UID, of which none could be evicted. Undefined: one could. */
+  #foundNobodyOf: ReadonlySet<string> | undefined;
 
   constructor(deps: EvictionDependencies, config: EvictionConfig) {
     const { clock, journal, log, usage, accepted } = deps;
@@ -176,7 +176,7 @@ export class EvictionManager implements NodePressure {
     const isMissed = (each: Signal): boolean => machine.fileSystems === undefined && needsLayout(each);
     const urgent = this.#byUrgency(machine.observations);
     const signal = named ?? urgent.find((each) => !isMissed(each)) ?? "memory.available";
-    const { ranked, problem } = await this.#node.rank(signal, machine, never);
+    const { ranked, problem } = await this.#node.preview(signal, machine, never);
     const isPart =
       machine.fileSystems === undefined && (isOfDisk(signal) || (named === undefined && isOfDisk(urgent[0] ?? signal)));
     const remarks = [
@@ -267,6 +267,7 @@ export class EvictionManager implements NodePressure {
 
   async #look(signal: AbortSignal): Promise<MachineState> {
     const { clock, accepted } = this.#deps;
+    const beganMs = clock.monotonic();
     const machine = await this.#observe(this.#watched(), signal);
     if (machine.fileSystems !== this.#fileSystems) {
       this.#fileSystems = machine.fileSystems;
@@ -278,7 +279,7 @@ export class EvictionManager implements NodePressure {
     accepted.judge(machine.observations, machine.fileSystems, nowMs);
     this.#looks = withLook(this.#looks, { atMs: nowMs, observations: machine.observations });
     const pressure = this.#monitor.judge(this.#thresholds, machine.observations, nowMs);
-    return { ...machine, atMs: nowMs, pressure: this.#withLayout(pressure, nowMs) };
+    return { ...machine, beganMs, atMs: nowMs, pressure: this.#withLayout(pressure, nowMs) };
   }
 
   /**
@@ -315,7 +316,7 @@ export class EvictionManager implements NodePressure {
     if (this.#wasPending && !isPending) this.#reclaimsAtMs = 0;
     this.#wasPending = isPending;
     // A pod that came since does not wait for the next attempt.
-    if (this.#foundNobody && this.#evictor.candidates().some((pod) => !isCriticalPod(pod))) this.#reclaimsAtMs = 0;
+    if (this.#hasNewPod()) this.#reclaimsAtMs = 0;
     const due = new Set(seen.pressure.due.map((threshold) => threshold.signal));
     // What has just become short does not wait for the next attempt on what was short before.
     if (!due.isSubsetOf(this.#reclaimedFor)) this.#reclaimsAtMs = 0;
@@ -326,9 +327,20 @@ export class EvictionManager implements NodePressure {
     this.#reclaimedFor = due;
     // Measuring storage may have taken a while.
     const isFresh = nowMs - seen.atMs < nearPeriodMs;
-    this.#foundNobody = (await this.#node.reclaim(isFresh ? seen : await this.#look(signal), signal)) === "nobody";
+    const pods = new Set<string>(this.#evictor.candidates().map(({ metadata }) => metadata.uid));
+    const outcome = await this.#node.reclaim(isFresh ? seen : await this.#look(signal), signal);
+    this.#foundNobodyOf = outcome === "nobody" ? pods : undefined;
+    // Nothing was decided: the next observation shows what the pods that went have left.
+    if (outcome === "pending") this.#reclaimsAtMs = 0;
     // An evicted pod may be gone by the next observation.
     this.#wasPending = this.#evictor.isPending;
+  }
+
+  /** Whether there is a pod that may be evicted, after an attempt that found none. */
+  #hasNewPod(): boolean {
+    const considered = this.#foundNobodyOf;
+    if (considered === undefined) return false;
+    return this.#evictor.candidates().some((pod) => !isCriticalPod(pod) && !considered.has(pod.metadata.uid));
   }
 
   /** Records the pods' usage of what gets short, for the explanation of an eviction. Never rejects. */

@@ -176,6 +176,24 @@ test("a pod that comes while only critical ones are there is considered at once"
   });
 });
 
+test("pods that can free nothing of a disk are considered every ten seconds, and a new one at once", async () => {
+  const scene = new EvictionScene({ thresholds: [thresholdOf("nodefs.available", "100Mi")] });
+  scene.fileSystems = undefined;
+  scene.add(podWith("idle"), 0);
+  scene.short("nodefs.available");
+  await scene.play(async () => {
+    await scene.clock.advance(75_000);
+    const attempts = scene.journal.messages("EvictionThresholdMet").length;
+    await scene.clock.advance(20_000);
+    assert.equal(scene.journal.messages("EvictionThresholdMet").length, attempts + 2);
+    scene.add(podWith("logs"), 0);
+    const logs = { name: "c", logs: { bytes: 5 << 20, inodes: 2 } };
+    scene.usages.set("uid-logs", { containers: [logs], volumes: [] });
+    await scene.clock.advance(2000);
+    assert.deepEqual(scene.victims, ["logs"]);
+  });
+});
+
 test("of pods above a limit of their own, nothing else is evicted in that pass, also if they are gone at once", async () => {
   const scene = new EvictionScene();
   const limits = { "ephemeral-storage": "1Mi" };

@@ -41,12 +41,15 @@ export interface Ranking {
   readonly ranked: readonly Ranked[];
   /** Why their usage could not be measured: they are ranked by what was last known of it. Undefined: it was. */
   readonly problem: string | undefined;
+}
+
+interface DecisiveRanking extends Ranking {
   /** Nobody is to be chosen yet. */
   readonly isEarly: boolean;
 }
 
 /** A choice among ranked pods. */
-interface Choice extends Omit<Ranking, "isEarly"> {
+interface Choice extends Ranking {
   /** Those that still run. */
   readonly running: ReadonlySet<Ranked>;
   readonly threshold: Threshold;
@@ -58,6 +61,8 @@ export class NodeEvictions {
   readonly #deps: NodeEvictionsDependencies;
   readonly #maxPodGraceSeconds: number;
   readonly #usage: DecisionUsage;
+  /** What is only shown is measured by itself: it neither begins nor ends the patience of decisions. */
+  readonly #previewed: DecisionUsage;
   /** Undefined: nothing can be reclaimed at node level. */
   #reclaim: SpaceReclaim | undefined;
 
@@ -65,6 +70,7 @@ export class NodeEvictions {
   constructor(deps: NodeEvictionsDependencies, maxPodGraceSeconds: number) {
     this.#deps = deps;
     this.#usage = new DecisionUsage(deps);
+    this.#previewed = new DecisionUsage(deps);
     this.#maxPodGraceSeconds = maxPodGraceSeconds;
   }
 
@@ -72,20 +78,28 @@ export class NodeEvictions {
     this.#reclaim = new SpaceReclaim(this.#deps, reclaim);
   }
 
-  /** Pods in eviction order for a signal, by their current usage, or what was last known of it. */
-  async rank(about: Signal, { fileSystems }: Pick<MachineState, "fileSystems">, signal: AbortSignal): Promise<Ranking> {
-    const pods = this.#deps.evictor.candidates();
-    const { candidates, ...measured } = await this.#usage.read(about, pods, fileSystems, signal);
+  /** Pods in eviction order for a signal, by their current usage, or what was last known of it. For a user. */
+  async preview(about: Signal, seen: Pick<MachineState, "fileSystems">, signal: AbortSignal): Promise<Ranking> {
+    return await this.#rank(this.#previewed, about, seen, signal);
+  }
+
+  async #rank(
+    usage: DecisionUsage,
+    about: Signal,
+    { fileSystems }: Pick<MachineState, "fileSystems">,
+    signal: AbortSignal,
+  ): Promise<DecisiveRanking> {
+    const { candidates, ...measured } = await usage.read(about, this.#deps.evictor.candidates(), fileSystems, signal);
     return { ranked: rankPods(candidates, about, fileSystems), ...measured };
   }
 
   /**
    * Reclaims the resource of the most urgent due threshold: at node level first, then by evicting the first pod of the
-   * ranking. If that waits for a confirmation, the next threshold gets its turn, and so does one that does not concern a
-   * disk while garbage is being removed. At most one pod is evicted.
-   * @returns nobody: the resource is short, and there is no pod that may be evicted
+   * ranking. If that waits for a confirmation or a measurement, or there is no pod for it, the next threshold gets its
+   * turn, and so does one that does not concern a disk while garbage is being removed. At most one pod is evicted.
+   * @returns pending: pods went meanwhile, so that it has to be observed first what is short. nobody: a resource is short, and there is no pod that may be evicted for it
    */
-  async reclaim(seen: MachineState, signal: AbortSignal): Promise<"done" | "nobody"> {
+  async reclaim(seen: MachineState, signal: AbortSignal): Promise<"done" | "pending" | "nobody"> {
     const held = new Set<Threshold>();
     const withoutHeld = (state: MachineState): MachineState => {
       const due = state.pressure.due.filter((each) => !held.has(each));
@@ -94,10 +108,11 @@ export class NodeEvictions {
     const look = async (within: AbortSignal): Promise<MachineState> => withoutHeld(await this.#deps.look(within));
     const causes = new Map<Threshold, Cause>();
     const tried = new Set<Threshold>();
+    let hasFoundNobody = false;
     let state = seen;
     for (;;) {
       const [threshold] = byUrgency(state.pressure.due);
-      if (threshold === undefined) return "done";
+      if (threshold === undefined) return hasFoundNobody ? "nobody" : "done";
       const cause = causes.get(threshold) ?? this.#announce(threshold, state);
       causes.set(threshold, cause);
       const shortage = { seen: state, threshold, cause };
@@ -118,7 +133,9 @@ export class NodeEvictions {
         state = { ...outcome.urgent, pressure: withoutDisks(outcome.urgent.pressure) };
         continue;
       }
-      if (outcome !== "waits") return outcome === "nobody" ? "nobody" : "done";
+      if (outcome === "evicted") return "done";
+      if (outcome === "pending") return outcome;
+      hasFoundNobody ||= outcome === "nobody";
       held.add(threshold);
       // Ranking may have taken a while.
       state = await look(signal);
@@ -157,8 +174,8 @@ export class NodeEvictions {
     const { ranked, problem, isEarly } = ranking.result;
     // While garbage was removed and usage was read, a pod of an earlier run may have become known, or one may have gone
     // for a limit of its own: what was observed before shows nothing.
-    if (evictor.isPending || evictor.hasEvictedSince(seen.atMs)) return "pending";
-    if (isEarly) throw new Error(problem);
+    if (evictor.isPending || evictor.hasEvictedSince(seen.beganMs)) return "pending";
+    if (isEarly) return "waits";
     // Where layers are is not known: a pod without logs and volumes may free nothing of the disk that is full.
     const gainsSurely = isOfDisk(threshold.signal) && seen.fileSystems === undefined;
     const isUseful = ({ amount }: Ranked): boolean => !gainsSurely || (amount ?? 0) > 0;
@@ -188,11 +205,11 @@ export class NodeEvictions {
     { signal: about }: Threshold,
     seen: MachineState,
     signal: AbortSignal,
-  ): Promise<{ readonly result: Ranking } | { readonly urgent: MachineState }> {
-    if (!isOfDisk(about)) return { result: await this.rank(about, seen, signal) };
+  ): Promise<{ readonly result: DecisiveRanking } | { readonly urgent: MachineState }> {
+    if (!isOfDisk(about)) return { result: await this.#rank(this.#usage, about, seen, signal) };
     const given = new AbortController();
     using either = eitherSignal(signal, given.signal);
-    const work = this.rank(about, seen, either.signal);
+    const work = this.#rank(this.#usage, about, seen, either.signal);
     const outcome = await besideLooks(this.#deps.clock, { wait: "pods' storage to be measured", work, look }, signal);
     // The next attempt measures anew.
     if ("urgent" in outcome) given.abort(new Error("something else than a disk is short"));

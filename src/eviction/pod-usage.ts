@@ -63,10 +63,13 @@ export function usageOf(
   return value === undefined ? undefined : { value, isWhole: true };
 }
 
-/** Without the figures of volumes: they are too old to count. Pure. */
+/** Without the figures of volumes: they are too old to count. The pod uses at least what is left. Pure. */
 export function withoutVolumes(usage: PodUsage): PodUsage {
   const volumes = usage.volumes.map(({ name, isLocal }) => ({ name, isLocal }));
-  return { ...usage, volumes, volumesMs: undefined, ephemeralBytes: undefined };
+  const { ephemeralBytes } = usage;
+  const ofVolumes = usage.volumes.reduce((sum, { bytes = 0, isLocal }) => sum + (isLocal ? bytes : 0), 0);
+  const rest = ephemeralBytes === undefined ? undefined : Math.max(0, ephemeralBytes - ofVolumes);
+  return { ...usage, volumes, volumesMs: undefined, ephemeralBytes: rest };
 }
 
 /**

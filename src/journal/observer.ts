@@ -49,6 +49,12 @@ export interface StorageOperation {
   readonly durationMs: number;
 }
 
+/**
+ * About a volume that one pod at a time may use, on a node with SELinux. admitted: it is mounted with a label.
+ * containerError: the label of a container cannot be made. podMismatch: the containers of its pod have different ones.
+ */
+export type SELinuxOutcome = "admitted" | "containerError" | "podMismatch";
+
 /** Observes what is not in the journal, for metrics. Returns immediately, throws nothing, decides nothing. */
 export interface Observer {
   /** A unary CRI call has ended. @param method as CRI spells it */
@@ -76,6 +82,8 @@ export interface Observer {
   storageOperation(operation: StorageOperation): void;
   /** A volume is mounted for its pod. @param durationMs since it was wanted, with all attempts and waits */
   volumeMounted(plugin: string, durationMs: number): void;
+  /** @param driver of the volume, if it was admitted */
+  seLinuxVolume(outcome: SELinuxOutcome, driver?: string): void;
   /** A pod's access to a present image was verified. */
   accessJudged(judgement: AccessJudgement): void;
 }

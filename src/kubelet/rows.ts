@@ -15,9 +15,12 @@ import type { Managers } from "./managers.ts";
 export function managerRows(
   { ports, cri, journal, journaled, log, rooms = [] }: KubeletDependencies,
   { node, logRotation }: KubeletConfig,
-  { acting, allocations, endings, garbage, housekeeping, pleg, podCgroups, pods, probes, statuses, syncLoop }: Managers,
+  managers: Managers,
 ): Manager[] {
+  const { acting, allocations, endings, garbage, housekeeping, pleg, podCgroups, pods, probes, statuses, syncLoop } =
+    managers;
   const { clock, files, compression, kernelLog } = ports;
+  const allKnown = async (): Promise<void> => await managers.startUp.when("allKnown");
   const record = new OomRecord({ files, log, journaled, directory: `${node.rootDirectory}/podwright` });
   return [
     statuses,
@@ -47,6 +50,9 @@ export function managerRows(
     ...(acting.quotas === undefined ? [] : [acting.quotas]),
     { close: async () => acting.storageWaits.close() },
     ...rooms,
-    { run: (signal) => watchOom({ clock, kernelLog, record, journal, log, pods: () => pods.observed() }, signal) },
+    {
+      run: (signal) =>
+        watchOom({ clock, kernelLog, record, journal, log, allKnown, pods: () => pods.observed() }, signal),
+    },
   ];
 }

@@ -4,6 +4,7 @@ import type {
   AskedImage,
   Observer,
   ProbeName,
+  SELinuxOutcome,
   StepState,
   StorageOperation,
 } from "../journal/observer.ts";
@@ -11,6 +12,7 @@ import type { PodRef } from "../journal/entry.ts";
 import { defaultBounds, runtimeBounds, storageBounds } from "./buckets.ts";
 import { ImageMetrics } from "./image-metrics.ts";
 import type { Registry } from "./registry.ts";
+import { SELinuxMetrics } from "./selinux-metrics.ts";
 
 /** Upstream's names of CRI's methods where they are not theirs in snake case. */
 const operations: Readonly<Record<string, string>> = {
@@ -76,6 +78,7 @@ export class RuntimeMetrics implements Observer {
   readonly #images: ImageMetrics;
   readonly #upkeep;
   readonly #protection;
+  readonly #seLinux: SELinuxMetrics;
   #lastRelistMs: number | undefined;
   /** Pods whose worker has not done its first step, with when they were added. */
   readonly #added = new Map<PodUid, number>();
@@ -86,6 +89,7 @@ export class RuntimeMetrics implements Observer {
     this.#images = new ImageMetrics(registry);
     this.#upkeep = upkeepInstruments(registry);
     this.#protection = protectionInstruments(registry);
+    this.#seLinux = new SELinuxMetrics(registry);
     const operation = ["operation_type"] as const;
     this.#calls = registry.counter("kubelet_runtime_operations_total", "Calls to the runtime", operation);
     this.#callErrors = registry.counter(
@@ -229,6 +233,10 @@ export class RuntimeMetrics implements Observer {
 
   volumeMounted(plugin: string, durationMs: number): void {
     this.#upkeep.mountSeconds.observe([plugin, "overall_volume_mount"], durationMs / 1000);
+  }
+
+  seLinuxVolume(outcome: SELinuxOutcome, driver?: string): void {
+    this.#seLinux.counted(outcome, driver);
   }
 
   /** The node was given a pod. */

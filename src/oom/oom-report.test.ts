@@ -4,7 +4,7 @@ import { OomReader } from "./oom-report.ts";
 
 const read = (lines: readonly string[]): unknown[] => {
   const reader = new OomReader();
-  return lines.flatMap((line) => reader.read(line) ?? []);
+  return lines.flatMap((text) => reader.read({ text, atMs: 0 }) ?? []);
 };
 
 test("a report of a cgroup at its limit names the process and its cgroup", () => {
@@ -28,7 +28,7 @@ test("a report of a machine out of memory says so, whichever cgroup the process 
   ]);
   assert.deepEqual(victims, [
     { pid: 77, name: "sshd", ofMachine: true, cgroup: "/system.slice/sshd.service" },
-    { pid: 78, name: "make", ofMachine: true, cgroup: "/system.slice/sshd.service" },
+    { pid: 78, name: "make", ofMachine: true, cgroup: undefined },
   ]);
 });
 
@@ -45,6 +45,44 @@ test("all processes of a cgroup that is killed as a whole are reported, with tha
   ]);
 });
 
+const summaryOf = (cgroup: string, pid: number): string =>
+  `oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=${cgroup},task_memcg=${cgroup},task=x,pid=${pid},uid=0`;
+const killOf = (pid: number): string =>
+  `Memory cgroup out of memory: Killed process ${pid} (x) total-vm:1kB, anon-rss:1kB`;
+const wholeOf = (cgroup: string): string => `Tasks in ${cgroup} are going to be killed due to memory.oom.group set`;
+
+const cgroupsOf = (lines: readonly { readonly text: string; readonly atMs: number }[]): unknown[] => {
+  const reader = new OomReader();
+  return lines.flatMap((line) => reader.read(line) ?? []).map(({ pid, cgroup }) => [pid, cgroup]);
+};
+
+test("a kill without a summary of its own, which the kernel leaves out under many kills, is in no known cgroup", () => {
+  const lines = [summaryOf("/a", 1), killOf(1), killOf(2), wholeOf("/b"), killOf(3)];
+  const told = cgroupsOf(lines.map((text) => ({ text, atMs: 0 })));
+  assert.deepEqual(told, [
+    [1, "/a"],
+    [2, undefined],
+    [3, "/b"],
+  ]);
+});
+
+test("after ten summaries in five seconds the next kill may be in another cgroup than the one killed as a whole", () => {
+  const first = Array.from({ length: 10 }, (_, index) => ({ text: summaryOf("/a", 100 + index), atMs: 1000 + index }));
+  const group = [killOf(109), wholeOf("/a"), killOf(200)];
+  const soon = cgroupsOf([...first, ...group.map((text) => ({ text, atMs: 5000 }))]);
+  assert.deepEqual(soon, [
+    [109, "/a"],
+    [200, undefined],
+  ]);
+  const late = cgroupsOf([...first, ...group.map((text) => ({ text, atMs: 7001 }))]);
+  assert.deepEqual(late.at(-1), [200, "/a"]);
+});
+
+test("an announcement that another line interrupted ends the one before", () => {
+  const lines = [summaryOf("/a", 1), killOf(1), wholeOf("/a"), "Tasks in ", "/b", killOf(2)];
+  assert.deepEqual(cgroupsOf(lines.map((text) => ({ text, atMs: 0 }))).at(-1), [2, undefined]);
+});
+
 test("a process name cannot forge a report", () => {
   const victims = read([
     "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,task_memcg=/a,task=,task_memcg=/b,pid=5,uid=0",
@@ -56,8 +94,8 @@ test("a process name cannot forge a report", () => {
     victims.map((victim) => Object.values(victim as object)),
     [
       [5, "Out of memory: ", false, "/a"],
-      [6, "a) (b", false, "/a"],
-      [7, "", false, "/a"],
+      [6, "a) (b", false, undefined],
+      [7, "", false, undefined],
     ],
   );
 });

@@ -36,6 +36,8 @@ interface Machine {
   readonly files: MemoryFiles;
   readonly journal: MemoryRecorder;
   readonly log?: Logger;
+  /** Pods as observed, after a while. Undefined: at once. */
+  readonly found?: { readonly pods: () => readonly PodStatus[]; readonly allKnown: Promise<void> };
 }
 
 /** A machine whose boot has a name. */
@@ -49,7 +51,7 @@ async function booted(): Promise<Machine> {
 
 /** One run of the watcher on a machine. It ends some seconds after the work, or is killed at once. */
 async function liveOnce(
-  { clock, kernelLog, files, journal, log = silentLog }: Machine,
+  { clock, kernelLog, files, journal, log = silentLog, found }: Machine,
   work: () => Promise<void>,
   isKilled = false,
 ): Promise<void> {
@@ -65,7 +67,8 @@ async function liveOnce(
     },
   };
   const record = new OomRecord({ files: disk, log, directory: "/d", journaled: () => journal.entries });
-  const deps = { clock, kernelLog, record, journal, log: silentLog, pods: () => [web] };
+  const { pods, allKnown } = found ?? { pods: () => [web], allKnown: Promise.resolve() };
+  const deps = { clock, kernelLog, record, journal, log: silentLog, pods, allKnown: async () => await allKnown };
   const watching = watchOom(deps, stop.signal);
   await clock.advance(10);
   await work();
@@ -109,7 +112,11 @@ test("a restart neither repeats kills nor loses those during downtime; a reboot 
 test("a report is not repeated if the watcher is killed right after it", async () => {
   const machine = await booted();
   await liveOnce(machine, async () => killOn(machine, "first"));
-  await liveOnce(machine, async () => killOn(machine, "second"), true);
+  const killAndTell = async (): Promise<void> => {
+    killOn(machine, "second");
+    await machine.clock.advance(10);
+  };
+  await liveOnce(machine, killAndTell, true);
   assert.deepEqual(toldOn(machine), ["first", "second"]);
   killOn(machine, "meanwhile");
   await liveOnce(machine, async () => {});
@@ -136,6 +143,44 @@ test("a kill that the journal does not have yet is reported again by the next ru
   machine.journal.entries.length = 0;
   await liveOnce(machine, async () => {});
   assert.deepEqual(toldOn(machine), [], "both are recorded by then");
+});
+
+test("a kill while podwright was down is reported once its pod is known again, and not lost by a crash before", async () => {
+  const machine = await booted();
+  await liveOnce(machine, async () => {});
+  machine.kernelLog.killed({ pid: 7, name: "tail", cgroup: `${below}/c0ffee`, machine: false });
+  const { promise: allKnown, resolve } = Promise.withResolvers<void>();
+  const observed: PodStatus[] = [];
+  const restarted = { ...machine, found: { pods: () => observed, allKnown } };
+  await liveOnce(restarted, async () => await machine.clock.advance(30_000));
+  await liveOnce(restarted, async () => await machine.clock.advance(30_000), true);
+  assert.deepEqual(toldOn(machine), []);
+  await liveOnce(restarted, async () => {
+    await machine.clock.advance(30_000);
+    observed.push(web);
+    resolve();
+  });
+  assert.deepEqual(
+    machine.journal.entries.map(({ what, pod, container }) => [what, pod?.name, container]),
+    [["OOMKilling", "web", "app"]],
+  );
+  await liveOnce(machine, async () => {});
+  assert.equal(machine.journal.entries.length, 1);
+});
+
+test("a source that never delivers delays the reports of kills by a minute after the start, and no later ones", async () => {
+  const machine = await booted();
+  const never = { pods: () => [web], allKnown: Promise.withResolvers<void>().promise };
+  await liveOnce({ ...machine, found: never }, async () => {
+    killOn(machine, "early");
+    await machine.clock.advance(59_000);
+    assert.deepEqual(toldOn(machine), []);
+    await machine.clock.advance(1000);
+    assert.deepEqual(toldOn(machine), ["early"]);
+    killOn(machine, "late");
+    await machine.clock.advance(10);
+    assert.deepEqual(toldOn(machine), ["early", "late"]);
+  });
 });
 
 test("an unreadable record is kept aside, and no kill since the boot is lost or repeated", async () => {
@@ -197,6 +242,26 @@ test("on a machine out of memory every kill is reported, those in pods with the 
   });
 });
 
+test("of more kills at once than the kernel summarizes, none is reported in the wrong pod", async () => {
+  await withWatcher(async (kernelLog, journal, told) => {
+    for (let pid = 1; pid <= 10; pid++) {
+      kernelLog.killed({
+        pid,
+        name: "tail",
+        cgroup: `${below}/c0ffee`,
+        machine: false,
+        others: [{ pid: pid + 50, name: "cat" }],
+      });
+    }
+    kernelLog.killed({ pid: 11, name: "db", cgroup: "/system.slice/db.service", machine: false });
+    await told();
+    assert.deepEqual(
+      journal.entries.map(({ data }) => data?.["pid"]).filter((pid) => Number(pid) < 50),
+      [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+    );
+  });
+});
+
 test("if the kernel log cannot be read, that is logged once, and nothing else fails", async () => {
   const warnings: unknown[][] = [];
   const log = { ...silentLog, warn: (...said: unknown[]) => void warnings.push(said) };
@@ -208,7 +273,8 @@ test("if the kernel log cannot be read, that is logged once, and nothing else fa
   };
   const clock = new ManualClock();
   const record = new OomRecord({ files: new MemoryFiles(clock), log: silentLog, directory: "/d" });
-  const deps = { clock, kernelLog, record, journal: new MemoryRecorder(), log, pods: () => [] };
+  const nobody = { pods: () => [], allKnown: async () => {} };
+  const deps = { clock, kernelLog, record, journal: new MemoryRecorder(), log, ...nobody };
   await watchOom(deps, new AbortController().signal);
   assert.deepEqual(warnings, [
     [

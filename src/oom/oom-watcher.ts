@@ -1,3 +1,4 @@
+import { withDeadline } from "../base/deadline.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -10,6 +11,8 @@ import { OomReader, type OomVictim } from "./oom-report.ts";
 
 /** Journal entries are written after 50 ms. */
 const journaledMs = 200;
+/** How long after the start a kill waits for the pods of earlier runs: one of them may have had the process. */
+const unknownPodsMs = 60_000;
 
 export interface OomWatcherDependencies {
   readonly clock: Clock;
@@ -17,6 +20,8 @@ export interface OomWatcherDependencies {
   readonly record: OomRecord;
   readonly journal: Recorder;
   readonly log: Logger;
+  /** Resolves once {@link pods} includes the pods of earlier runs. */
+  readonly allKnown: () => Promise<void>;
   /** This node's pods as last observed. */
   readonly pods: () => readonly PodStatus[];
 }
@@ -50,13 +55,20 @@ export async function watchOom(deps: OomWatcherDependencies, signal: AbortSignal
     due?.[Symbol.dispose]();
     if (last !== undefined) await record.save(last);
   };
+  // From now on, so that a source that never delivers delays the first reports, and no others.
+  const wait = "the pods that processes were killed in to be known";
+  const known = withDeadline(clock, wait, unknownPodsMs, signal, deps.allKnown).catch(() => {});
   try {
     const after = await record.load();
-    for await (const { sequence, text } of kernelLog.follow(after, signal)) {
+    for await (const line of kernelLog.follow(after, signal)) {
+      const { sequence, text } = line;
       // Marks the start of this run.
       if (text === "" && after === undefined) await record.save(sequence);
-      const victim = reader.read(text);
+      const victim = reader.read(line);
       if (victim === undefined) continue;
+      await known;
+      // Not recorded: the next run reports it.
+      if (signal.aborted) break;
       tell(deps, victim, sequence);
       reported = sequence;
       saveOnceJournaled();

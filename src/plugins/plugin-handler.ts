@@ -13,8 +13,14 @@ export interface PluginHandler {
   readonly type: string;
   /** Why the plugin is refused, in upstream's words; undefined: accepted. */
   validate(plugin: PluginInfo): string | undefined;
-  /** Rejects with the reason for a failure, which the plugin receives; the registration is retried. */
+  /**
+   * Rejects with the reason for a failure, which the plugin receives; the registration is retried. Changes nothing once
+   * the signal has aborted: another registration of the plugin may be in progress.
+   */
   register(plugin: PluginInfo, signal: AbortSignal): Promise<void>;
-  /** The plugin's socket was removed or replaced. */
+  /**
+   * The registration failed, or the plugin's socket was removed or replaced, also while {@link register} is in progress.
+   * @param plugin the object that it received, which identifies the registration
+   */
   deregister(plugin: PluginInfo): void;
 }

@@ -213,17 +213,48 @@ test("nobody registers between two runs, and what has registered since a time is
   ]);
 });
 
+/** A simulated registry with one socket, whose plugin `d` answers at once. */
+class SimScene {
+  readonly clock = new ManualClock();
+  readonly files = new MemoryFiles(this.clock);
+  readonly stop = new AbortController();
+  readonly registry: PluginRegistry;
+
+  constructor(handler: Omit<PluginHandler, "type">, notified = (): void => {}) {
+    const { clock, files } = this;
+    const calls = {
+      getInfo: async () => ({ type: "CSIPlugin", name: "d", endpoint: "/d.sock", supportedVersions: ["1.0.0"] }),
+      notifyRegistrationStatus: async () => notified(),
+      [Symbol.dispose]: () => {},
+    };
+    this.files.bind("/reg/d.sock");
+    this.registry = new PluginRegistry(
+      {
+        ...{ clock, files, volumeFiles: new SimVolumeFiles(files), log: silentLog },
+        journal: { record: () => 0 },
+        plugins: { connect: () => calls as never },
+        handlers: [{ type: "CSIPlugin", ...handler }],
+        onSockets: () => {},
+      },
+      "/reg",
+    );
+  }
+
+  async replaceSocket(): Promise<void> {
+    await this.files.remove("/reg/d.sock");
+    this.files.bind("/reg/d.sock");
+    await this.clock.advance(0);
+  }
+}
+
 test("whenever a socket goes after its plugin was told, the plugin is deregistered once", async () => {
   for (let turns = 0; turns < 20; turns++) {
-    const [clock, stop, seen] = [new ManualClock(), new AbortController(), Array<string>()];
-    const handler: PluginHandler = {
-      type: "CSIPlugin",
+    const seen: string[] = [];
+    const handler = {
       validate: () => undefined,
       register: async () => void seen.push("register"),
       deregister: () => void seen.push("deregister"),
     };
-    const files = new MemoryFiles(clock);
-    files.bind("/reg/d.sock");
     const gone = Promise.withResolvers<void>();
     const goes = async (): Promise<void> => {
       for (let turn = 0; turn < turns; turn++) await Promise.resolve();
@@ -231,24 +262,67 @@ test("whenever a socket goes after its plugin was told, the plugin is deregister
       stop.abort(new Error("the test is over"));
       gone.resolve();
     };
-    const calls = {
-      getInfo: async () => ({ type: "CSIPlugin", name: "d", endpoint: "/d.sock", supportedVersions: ["1.0.0"] }),
-      notifyRegistrationStatus: async () => void goes(),
-      [Symbol.dispose]: () => {},
-    };
-    const registry: PluginRegistry = new PluginRegistry(
-      {
-        ...{ clock, files, volumeFiles: new SimVolumeFiles(files), log: silentLog },
-        journal: { record: () => 0 },
-        plugins: { connect: () => calls as never },
-        handlers: [handler],
-        onSockets: () => {},
-      },
-      "/reg",
-    );
+    const { registry, stop } = new SimScene(handler, () => void goes());
     const run = registry.run(stop.signal);
     await gone.promise;
     await run;
     assert.deepEqual([turns, ...seen], [turns, "register", "deregister"]);
   }
+});
+
+test("a plugin whose socket is replaced while it is registered is deregistered before the next one is validated", async () => {
+  const seen: string[] = [];
+  const first = Promise.withResolvers<void>();
+  const handler = {
+    validate: () => {
+      seen.push("validate");
+      return undefined;
+    },
+    register: async () => {
+      if (seen.push("register") === 2) await first.promise;
+    },
+    deregister: () => void seen.push("deregister"),
+  };
+  const scene = new SimScene(handler);
+  const { registry, clock, stop } = scene;
+  const run = registry.run(stop.signal);
+  await clock.advance(100);
+  await scene.replaceSocket();
+  assert.deepEqual(seen, ["validate", "register", "deregister", "validate", "register"]);
+  first.reject(new Error("the API server does not respond"));
+  await clock.advance(1000);
+  stop.abort(new Error("the test is over"));
+  await run;
+  assert.deepEqual(seen, ["validate", "register", "deregister", "validate", "register"]);
+});
+
+test("the pauses between tries double for one socket, and another one after it starts with the shortest", async () => {
+  let problem: string | undefined = "by command";
+  const triedAtMs: number[] = [];
+  const handler = {
+    validate: () => {
+      triedAtMs.push(clock.monotonic() - sinceMs);
+      return problem;
+    },
+    register: async () => {},
+    deregister: () => {},
+  };
+  const scene = new SimScene(handler);
+  const { registry, clock, stop } = scene;
+  let sinceMs = clock.monotonic();
+  const run = registry.run(stop.signal);
+  await clock.advance(4000);
+  assert.deepEqual(triedAtMs.splice(0), [0, 500, 1500, 3500]);
+  problem = undefined;
+  await clock.advance(10_000);
+  assert.deepEqual([triedAtMs.splice(0), registry.sockets[0]?.isRegistered], [[7500], true]);
+  problem = "by command";
+  for (const what of ["after one that was registered", "after one that was refused"]) {
+    sinceMs = clock.monotonic();
+    await scene.replaceSocket();
+    await clock.advance(2000);
+    assert.deepEqual(triedAtMs.splice(0), [0, 500, 1500], what);
+  }
+  stop.abort(new Error("the test is over"));
+  await run;
 });

@@ -1,4 +1,3 @@
-import { BackOff } from "../base/back-off.ts";
 import { operationRetry } from "../base/operation-retry.ts";
 import { errorMessage } from "../base/errors.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
@@ -36,6 +35,8 @@ interface Registration {
   registeredAtMs?: number;
   /** In progress. */
   work?: Promise<void> | undefined;
+  /** Of this socket: another one at its path starts with the shortest pause. */
+  failures: number;
   retryAtMs: number;
 }
 
@@ -50,7 +51,6 @@ export class PluginRegistry {
   readonly #registrations = new Map<string, Registration>();
   readonly #wait: WakeableWait;
   readonly #watches: DirectoryWatches;
-  readonly #backOff = new BackOff(operationRetry.firstMs, operationRetry.longestMs);
   /** Sockets that were taken away since the last look, whether or not another one is there now. */
   readonly #removed = new Set<string>();
   /** Sockets that a scan found replaced before the watch reported the removal. */
@@ -135,7 +135,7 @@ export class PluginRegistry {
   }
 
   #add(socket: RegistrationSocket): Registration {
-    const registration: Registration = { socket, abort: new AbortController(), retryAtMs: 0 };
+    const registration: Registration = { socket, abort: new AbortController(), failures: 0, retryAtMs: 0 };
     this.#registrations.set(socket.path, registration);
     return registration;
   }
@@ -174,23 +174,24 @@ export class PluginRegistry {
   #failed(registration: Registration, problem: string): void {
     const { clock, journal, log } = this.#deps;
     const { path } = registration.socket;
-    const nowMs = clock.monotonic();
-    this.#backOff.next(path, nowMs, nowMs);
-    registration.retryAtMs = nowMs + this.#backOff.get(path);
+    const retryMs = Math.min(operationRetry.firstMs * 2 ** registration.failures, operationRetry.longestMs);
+    registration.failures++;
+    registration.retryAtMs = clock.monotonic() + retryMs;
     const message = `plugin at ${path} is not registered: ${problem}`;
     journal.record({ kind: "note", what: "PluginRefused", message });
-    log.warn("cannot register a plugin", { socket: path, error: problem, retryMs: this.#backOff.get(path) });
+    log.warn("cannot register a plugin", { socket: path, error: problem, retryMs });
   }
 
   #end(registration: Registration, why = `socket ${registration.socket.path} was removed or replaced`): void {
     const { journal, log } = this.#deps;
-    const { socket, abort, plugin, registeredAtMs } = registration;
+    const { socket, abort, plugin } = registration;
     this.#registrations.delete(socket.path);
     abort.abort(new Error(why));
     if (plugin === undefined) return;
     const { type, name } = plugin.info;
-    // A registration in progress deregisters it itself.
-    if (registeredAtMs !== undefined) plugin.handler.deregister(plugin.info);
+    // At once, also if it is being registered: the next socket's plugin must not find it there.
+    delete registration.plugin;
+    plugin.handler.deregister(plugin.info);
     const message = `plugin ${name} (${type}) deregistered: ${why}`;
     journal.record({ kind: "note", what: "PluginGone", message, data: { type, name } });
     log.info("plugin deregistered", { type, name, socket: socket.path });

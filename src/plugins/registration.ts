@@ -43,6 +43,7 @@ export async function introduce(
 ): Promise<IntroducedPlugin> {
   using calls = await connect(plugins, socket);
   const info = await ask(calls, socket, signal);
+  signal.throwIfAborted();
   try {
     const handler = handlerOf(info, handlers, socket);
     const problem = pathProblem(info.endpoint) ?? handler.validate(info);

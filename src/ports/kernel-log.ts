@@ -2,6 +2,8 @@
 export interface KernelLine {
   /** Grows by one with each message since the machine was booted. */
   readonly sequence: number;
+  /** Ms since the machine was booted, with fractions; 0 of the mark with which {@link KernelLog.follow} begins. */
+  readonly atMs: number;
   /** One line without time and level; empty of the mark with which {@link KernelLog.follow} begins. */
   readonly text: string;
 }

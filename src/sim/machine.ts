@@ -127,6 +127,8 @@ function containerCgroup({ resources }: SimContainer): CgroupState {
 
 export class SimMounts implements Mounts {
   readonly #mounts: MountPoint[] = [];
+  /** SELinux is enabled: file systems have labels, unless they are mounted with one. */
+  hasLabels = false;
 
   async list(): Promise<MountPoint[]> {
     return [...this.#mounts];
@@ -156,7 +158,8 @@ export class SimMounts implements Mounts {
   }
 
   async mount(mount: MountPoint): Promise<void> {
-    this.#mounts.push(mount);
+    const isLabelled = this.hasLabels && !mount.options.some((option) => option.startsWith("context="));
+    this.#mounts.push(isLabelled ? { ...mount, options: [...mount.options, "seclabel"] } : mount);
   }
 
   async unmount(target: string): Promise<void> {

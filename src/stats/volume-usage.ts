@@ -1,6 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
 import { Places } from "../base/places.ts";
+import { settlesBefore } from "../base/settling.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { StatsFiles, TreeUsage } from "../ports/stats-files.ts";
 import { fsStats } from "./summary.ts";
@@ -81,9 +82,8 @@ export class VolumeUsage {
 
   async #waitFor(running: Promise<void> | undefined): Promise<void> {
     if (running === undefined) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    using _limit = this.#deps.clock.timer("a pod's volumes to be measured", firstWaitMs, resolve);
-    await Promise.race([running, promise]);
+    const { clock } = this.#deps;
+    await settlesBefore(running, (late) => clock.timer("a pod's volumes to be measured", firstWaitMs, late));
   }
 
   keep(uids: ReadonlySet<string>): void {

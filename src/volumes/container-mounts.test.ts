@@ -30,3 +30,27 @@ test("subPaths of a claim are below its volume's name, where the Go kubelet find
     ["/root/pods/u/volume-subpaths/pvc-1/c/0", "/root/pods/u/volume-subpaths/plain/c/1"],
   );
 });
+
+test("with SELinux, the runtime labels no file system without labels", async () => {
+  const files = new MemoryFiles(new SimClock(0).incarnation());
+  const mounts = new SimMounts();
+  const shared = { files, volumeFiles: new SimVolumeFiles(files), mounts, log: silentLog };
+  const mount = { source: "server:/", fileSystem: "nfs4" };
+  await mounts.mount({ ...mount, target: "/volumes/remote", options: ["rw"] });
+  await mounts.mount({ ...mount, target: "/volumes/disk", options: ["rw", "seclabel"] });
+  // A mount within a volume says nothing about it.
+  await mounts.mount({ ...mount, target: "/volumes/directory/mounted", options: ["rw"] });
+  const names = ["remote", "disk", "directory"];
+  const volumeMounts = names.map((name) => ({ name, mountPath: `/${name}` }));
+  const mounted = new Map(names.map((name) => [name, { readOnly: false, own: true, hostPath: `/volumes/${name}` }]));
+  const starting = { pod: podWith({}), container: { name: "c", volumeMounts }, environment: [], mounted };
+  const paths = new VolumePaths("/root", podUid("u"));
+  for (const seLinux of [false, true]) {
+    const containerMounts = new ContainerMounts({ ...shared, node: { seLinux }, recursiveReadOnlyMounts: false });
+    const found = await containerMounts.of(starting, paths, new Semaphore(1), new AbortController().signal);
+    assert.deepEqual(
+      found.map(({ selinuxRelabel = false }) => selinuxRelabel),
+      seLinux ? [false, true, true] : [false, false, false],
+    );
+  }
+});

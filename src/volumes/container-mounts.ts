@@ -80,11 +80,18 @@ export class ContainerMounts {
         hostPath,
         ...((volume.readOnly || mount.readOnly === true) && { readonly: true }),
         ...(recursiveReadOnly && { recursiveReadOnly }),
-        ...(volume.own && this.#deps.node.seLinux && { selinuxRelabel: true }),
+        ...((await this.#isLabelled(volume)) && { selinuxRelabel: true }),
         ...(propagation !== MountPropagation.PROPAGATION_PRIVATE && { propagation }),
       });
     }
     return mounts;
+  }
+
+  /** A file system without labels of its own, as one that is mounted with a context, is none that a runtime can label. */
+  async #isLabelled({ own, hostPath }: MountedVolume): Promise<boolean> {
+    if (!own || !this.#deps.node.seLinux) return false;
+    const mount = (await this.#deps.mounts.below(hostPath)).findLast(({ target }) => target === hostPath);
+    return mount === undefined || mount.options.includes("seclabel");
   }
 
   async #bind(

@@ -1,6 +1,7 @@
 import { onAbort } from "../base/abort.ts";
 import type { Emitter } from "../base/emitter.ts";
 import { operationRetry } from "../base/operation-retry.ts";
+import { onSettled } from "../base/settling.ts";
 import type { Clock } from "../ports/clock.ts";
 
 /** A pause between two attempts. */
@@ -11,7 +12,7 @@ export interface RetryPause {
   readonly longestMs?: number | undefined;
   /** A minimum, e.g. from a Retry-After. */
   readonly leastMs?: number | undefined;
-  /** Ends the pause early. */
+  /** Ends the pause early. Keeps nothing of the pauses that end before it. */
   readonly until?: Promise<void> | undefined;
   /** So does each of its events. */
   readonly retries?: Emitter | undefined;
@@ -34,7 +35,7 @@ export async function pauseBeforeRetry(
   using _timer = clock.timer(wait, delayMs, resolve);
   using _abort = onAbort(signal, resolve);
   using _retry = retries?.on(resolve);
-  void until?.then(resolve);
+  using _until = until && onSettled(until, resolve);
   await promise;
   signal.throwIfAborted();
 }

@@ -235,6 +235,7 @@ test("a container's mounts keep the order of its spec, and volumes of objects ar
 
 test("with SELinux, a volume is labelled for its pod, a host path is not", async () => {
   const fixture = filled();
+  fixture.mounts.hasLabels = true;
   const pod = podOfVolumes([...everyKind, { name: "node", hostPath: { path: "/srv" } }]);
   const manager = fixture.restart({ node: { rootDirectory: root, seLinux: true } });
   const volumeMounts = ["token", "scratch", "node"].map((name) => ({ name, mountPath: `/${name}` }));

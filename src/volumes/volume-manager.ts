@@ -28,6 +28,7 @@ import { ContainerMounts } from "./container-mounts.ts";
 import { ExclusiveVolumes } from "./exclusive-volumes.ts";
 import { MountProgress } from "./mount-progress.ts";
 import { PodSetUp, setUpAll, SetUpCanceled } from "./pod-set-up.ts";
+import { SELinuxPolicy } from "./selinux-policy.ts";
 import type { StorageWaits } from "./storage-waits.ts";
 import { UnownedVolumes, type VolumesLeft } from "./unowned-volumes.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
@@ -118,7 +119,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
       clock,
       journal,
       plugins,
-      specs: new VolumeSpecs(cluster?.storage),
+      specs: new VolumeSpecs(cluster?.storage, deps.node.seLinux ? new SELinuxPolicy(files) : undefined),
       exclusive: this.#exclusive,
       attachments: cluster && new Attachments({ clock, ...cluster }),
       nodeLabels: () => cluster?.labels(),

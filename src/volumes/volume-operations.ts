@@ -5,7 +5,7 @@ import type { VolumePlugin } from "./volume-plugin.ts";
 import type { VolumeSpec } from "./volume-spec.ts";
 
 /** Receives operations on volumes, for metrics; undefined: nobody does. */
-export type OperationObserver = Pick<Observer, "storageOperation" | "volumeMounted"> | undefined;
+export type OperationObserver = Pick<Observer, "storageOperation" | "volumeMounted" | "seLinuxVolume"> | undefined;
 
 /** What an operation is on, as metrics label it. */
 export interface OperationLabel {

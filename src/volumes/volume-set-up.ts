@@ -17,6 +17,7 @@ import type { ExclusiveVolumes } from "./exclusive-volumes.ts";
 import type { MountProgress } from "./mount-progress.ts";
 import { isTranslated } from "./in-tree-translation.ts";
 import { pauseBeforeRetry } from "./retry-pause.ts";
+import { SELinuxLabelError } from "./selinux-label.ts";
 import { affinityProblem } from "./volume-affinity.ts";
 import { VolumeOperationError } from "./volume-operation-error.ts";
 import { isSilence } from "./volume-meter.ts";
@@ -232,6 +233,8 @@ export class VolumeSetUp {
     } catch (error) {
       signal.throwIfAborted();
       const problem = errorMessage(error);
+      const label = causeOf(error, SELinuxLabelError);
+      if (label !== undefined) this.#deps.observer?.seLinuxVolume(label.outcome);
       if (progress.unprocessed(volume.name, problem)) this.remarks.unprocessed(mounting, volume.name, problem);
       throw error;
     }

@@ -18,6 +18,8 @@ export interface VolumeSpec {
   readonly group?: number | undefined;
   /** The pod requests its claim read-only. */
   readonly readOnly: boolean;
+  /** The SELinux label that its file system may be mounted with; undefined: none. */
+  readonly seLinuxLabel?: string | undefined;
   readonly mode: VolumeMode;
   /** Its source was translated from a removed in-tree plugin to the CSI driver. */
   readonly isMigrated: boolean;

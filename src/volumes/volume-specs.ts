@@ -5,8 +5,18 @@ import type { Volume } from "../api/volume.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { StorageLookup } from "../objects/storage-lookup.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
-import { bindingProblem, claimProblem, claimReference, modeProblem, ownerProblem, volumeGroup } from "./claims.ts";
+import {
+  bindingProblem,
+  claimProblem,
+  claimReference,
+  isExclusive,
+  modeProblem,
+  ownerProblem,
+  volumeGroup,
+} from "./claims.ts";
 import { translatedInline, translatedVolume } from "./in-tree-translation.ts";
+import { SELinuxLabelError, volumeLabel } from "./selinux-label.ts";
+import type { SELinuxPolicy } from "./selinux-policy.ts";
 import { inlineSpec, keptOfClaim, keptOfVolume, type VolumeSpec } from "./volume-spec.ts";
 import type { VolumeUse } from "./volume-use.ts";
 
@@ -16,10 +26,15 @@ export class ClaimError extends VolumeError {}
 /** Resolves pods' volumes to their claims and PersistentVolumes. */
 export class VolumeSpecs {
   readonly #storage: StorageLookup | undefined;
+  readonly #policy: SELinuxPolicy | undefined;
 
-  /** @param storage undefined without a cluster */
-  constructor(storage: StorageLookup | undefined) {
+  /**
+   * @param storage undefined without a cluster
+   * @param policy undefined on a node without SELinux
+   */
+  constructor(storage: StorageLookup | undefined, policy: SELinuxPolicy | undefined) {
     this.#storage = storage;
+    this.#policy = policy;
   }
 
   /** @throws ClaimError, or the signal's reason */
@@ -49,8 +64,19 @@ export class VolumeSpecs {
     const group = volumeGroup(bound);
     const mode = persistentVolume.spec.volumeMode ?? "Filesystem";
     refuse(modeProblem(volume.name, mode, use));
-    const kept = { persistentVolume, claim: keptOfClaim(claim), group };
+    const seLinuxLabel = isExclusive(bound) ? await this.#labelOf(pod, volume) : undefined;
+    const kept = { persistentVolume, claim: keptOfClaim(claim), group, seLinuxLabel };
     return { podVolume: volume.name, name, volume, ...kept, readOnly, mode, isMigrated };
+  }
+
+  /** As upstream: the pod's containers have to agree, whether the volume's driver asks for the label or not. */
+  async #labelOf(pod: Pod, { name }: Volume): Promise<string | undefined> {
+    if (this.#policy === undefined) return undefined;
+    try {
+      return volumeLabel(pod, name, await this.#policy.contexts());
+    } catch (error) {
+      throw error instanceof SELinuxLabelError ? new ClaimError(error.message, { cause: error }) : error;
+    }
   }
 }
 

@@ -198,6 +198,22 @@ describe("a node", () => {
     assert.match(textAt(refused.body, "message"), /no relationship found between node 'node1' and this object/);
     assert.equal((await node.get(secrets)).code, 403);
   });
+  /** A token for the driver of a claim's volume. */
+  async function askForClaimedVolume(): Promise<{ readonly code: number }> {
+    const { admin } = server;
+    const [name, driver] = [`claims-${count}`, "vault.example.org"];
+    const spec = { tokenRequests: [{ audience: "vault" }] };
+    const metadata = { name, namespace: "default" };
+    admin.create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: driver }, spec });
+    const csi = { driver, volumeHandle: name };
+    admin.create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name }, spec: { csi } });
+    admin.create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata, spec: { volumeName: name } });
+    const volumes = [{ name: "d", persistentVolumeClaim: { claimName: name } }];
+    const { uid } = admin.create(podNamed(name, { nodeName: "node1", volumes })).metadata;
+    const boundObjectRef = { apiVersion: "v1", kind: "Pod", name, uid };
+    const body = { spec: { audiences: ["vault"], expirationSeconds: 3600, boundObjectRef } };
+    return await node.request("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", { body });
+  }
   it("may request tokens for the accounts of its own pods, bound to them", async () => {
     const accounts = "/api/v1/namespaces/default/serviceaccounts/default/token";
     const uid = server.admin.get("pods", `default/${own}`).metadata.uid;
@@ -218,6 +234,7 @@ describe("a node", () => {
     const others = { spec: { ...fieldsAt(request(keeper.metadata.name, keeper.metadata.uid), "spec") } };
     const strange = await node.request("POST", accounts, { body: { spec: { ...others.spec, audiences: ["vault"] } } });
     assert.equal(strange.code, 403, "no volume of the pod has a token for that audience");
+    assert.equal((await askForClaimedVolume()).code, 201, "the driver of its claim's volume needs that audience");
     assert.equal((await node.request("POST", accounts, { body: request(foreign, elsewhere) })).code, 403);
     const gone = await node.request("POST", accounts, { body: request(own, uid) });
     assert.deepEqual([gone.code, gone.body["reason"]], [404, "NotFound"]);

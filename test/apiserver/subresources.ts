@@ -3,6 +3,7 @@ import { type ApiError, badRequest, forbidden, methodNotAllowed, notFound } from
 import { nodeNameOf } from "./node-authorizer.ts";
 import { type ApiObject, type Fields, isFields, itemsAt, listAt, textAt } from "./objects.ts";
 import { bindPod, evictPod } from "./pod-requests.ts";
+import { referencesOf } from "./references.ts";
 import type { Registry, Target } from "./registry.ts";
 import type { SubresourceHandler, SubresourceRequest } from "./rest.ts";
 
@@ -86,9 +87,21 @@ function audiencesOf(registry: Registry, pod: ApiObject): ReadonlySet<string> {
     .flatMap((volume) => itemsAt(volume, "projected.sources"))
     .filter((source) => source["serviceAccountToken"] !== undefined)
     .map((source) => textAt(source, "serviceAccountToken.audience"));
-  const drivers = volumes.flatMap((volume) => {
-    const driver = registry.store.get("csidrivers.storage.k8s.io", textAt(volume, "csi.driver"));
-    return itemsAt(driver, "spec.tokenRequests").map((request) => textAt(request, "audience"));
+  const inline = volumes.map((volume) => textAt(volume, "csi.driver"));
+  const drivers = [...inline, ...claimedDrivers(registry, pod)].map((name) =>
+    registry.store.get("csidrivers.storage.k8s.io", name),
+  );
+  const requests = drivers.flatMap((driver) => itemsAt(driver, "spec.tokenRequests"));
+  const requested = requests.map((request) => textAt(request, "audience"));
+  return new Set([...projected, ...requested]);
+}
+
+/** Drivers of the volumes that a pod's claims are bound to. */
+function claimedDrivers({ store }: Registry, pod: ApiObject): string[] {
+  const claims = [...(referencesOf(pod).get("persistentvolumeclaims") ?? [])];
+  return claims.map((name) => {
+    const claim = store.get("persistentvolumeclaims", `${pod.metadata.namespace ?? ""}/${name}`);
+    const volume = store.get("persistentvolumes", textAt(claim, "spec.volumeName"));
+    return textAt(volume, "spec.csi.driver");
   });
-  return new Set([...projected, ...drivers]);
 }

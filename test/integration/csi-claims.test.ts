@@ -106,7 +106,7 @@ test("a block volume is a device in its containers, survives a restart, and is u
     using _loops = withoutLoopDevices(root);
     makeDriverObject(cluster, driver.name);
     await driver.start();
-    makeClaim(cluster, "disk", driver.name, "Block");
+    makeClaim(cluster, "disk", driver.name, { volumeMode: "Block" });
     const script = "test -b /dev/disk && echo written | dd of=/dev/disk conv=fsync && exec sleep 36000";
     const container = { command: ["sh", "-c", script], volumeDevices: [{ name: "d", devicePath: "/dev/disk" }] };
     const volumes = [{ name: "d", persistentVolumeClaim: { claimName: "disk" } }];
@@ -158,7 +158,7 @@ test("volumes that grow are expanded under their running pods, and before pods s
     makeDriverObject(cluster, driver.name);
     await driver.start();
     makeClaim(cluster, "c", driver.name);
-    makeClaim(cluster, "disk", driver.name, "Block");
+    makeClaim(cluster, "disk", driver.name, { volumeMode: "Block" });
     const devices = { volumeMounts: [], volumeDevices: [{ name: "d", devicePath: "/dev/disk" }] };
     const volumes = [{ name: "d", persistentVolumeClaim: { claimName: "disk" } }];
     server.admin.create(claimPod("a", "c"));

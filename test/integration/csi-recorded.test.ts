@@ -1,180 +1,114 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { testDirectory } from "../../src/linux/processes/testing.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
-import { boundPod } from "../support/bound-pod.ts";
-import { withClusterNode } from "../support/cluster-node.ts";
-import { deleted, makeClaim, startClusterDriver } from "../support/csi-claims.ts";
-import type { DriverCall } from "../support/csi-driver.ts";
+import type { Fields } from "../apiserver/objects.ts";
+import { type ClusterNode, withClusterNode } from "../support/cluster-node.ts";
+import type { RunningCommand } from "../support/command.ts";
+import { deleted, grow, grown, withoutLoopDevices } from "../support/csi-claims.ts";
+import { recordedData, recordedFiles, RecordedNode } from "../support/csi-recorded-node.ts";
+import { recordedDriver, recordedVolumes, ToldCalls } from "../support/csi-recording.ts";
 import { until } from "../support/podwright.ts";
-import { vectorText } from "../support/vectors.ts";
 
-/** A call of the recording, with the names of the specification's fields. */
-interface RecordedCall {
-  readonly call: string;
-  readonly request: Readonly<Record<string, unknown>>;
+const data = { name: "d", mountPath: "/data" };
+const claimed = (claimName: string): Fields => ({ persistentVolumeClaim: { claimName } });
+const inGroup: Fields = { securityContext: { fsGroup: 2000 } };
+
+/** Pod a: a claim with fsGroup, also mounted by a subPath. */
+async function claimIsMounted(node: RecordedNode): Promise<void> {
+  node.makeClaim("a", "c", { storage: "64Mi" });
+  // As the recorded pod's container leaves it.
+  writeFileSync(join(node.driver.volumes.content(recordedVolumes.a[0]), "f"), "");
+  const volumeMounts = [data, { name: "d", mountPath: "/sub", subPath: "s/t" }];
+  node.makePod("a", claimed("c"), { volumeMounts }, inGroup);
+  await node.cluster.ready("a");
+  assert.deepEqual(node.files, recordedFiles("csi-tree-a-running.txt"));
 }
 
-type Names = readonly (readonly [name: string, stands: string])[];
-
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
-
-/** The Go kubelet's calls for the volume of pods a and a2, in its starts. */
-function recordedStarts(): RecordedCall[][] {
-  const starts = vectorText("csi-calls.jsonl").trim().split('{"phase": "kubelet starts"}');
-  return starts.map((lines) => {
-    const calls = lines.trim().split("\n");
-    return calls.map((line) => JSON.parse(line) as RecordedCall);
-  });
+/** Pods b, c, e: a block volume, an inline one with attributes and a secret, and a generic ephemeral one. */
+async function otherKindsAreMounted(node: RecordedNode): Promise<void> {
+  const { admin } = node.cluster.server;
+  node.makeClaim("b", "disk", { volumeMode: "Block" });
+  node.makePod("b", claimed("disk"), { volumeDevices: [{ name: "d", devicePath: "/dev/disk" }] });
+  const secret = { user: Buffer.from("u1").toString("base64") };
+  admin.create({ apiVersion: "v1", kind: "Secret", metadata: { name: "s", namespace: "default" }, data: secret });
+  const volumeAttributes = { foo: "bar", size: "16Mi" };
+  const csi = { driver: recordedDriver, fsType: "ext4", volumeAttributes, nodePublishSecretRef: { name: "s" } };
+  node.makePod("c", { csi }, { volumeMounts: [data] }, inGroup);
+  const accessModes = ["ReadWriteOncePod"];
+  const spec = { accessModes, resources: { requests: { storage: "1Gi" } } };
+  node.makePod("e", { ephemeral: { volumeClaimTemplate: { spec } } }, { volumeMounts: [data] });
+  // The part of the ephemeral-volume controller.
+  const ownerReferences = [{ apiVersion: "v1", kind: "Pod", name: "e", uid: node.uidOf("e"), controller: true }];
+  node.makeClaim("e", "e-d", { accessModes, ownerReferences });
+  for (const pod of ["b", "c", "e"]) await node.cluster.ready(pod);
+  assert.deepEqual(node.files, recordedFiles("csi-tree-b-c-e-running.txt"));
 }
 
-const recordedNames: Names = [
-  ["01446302-e91a-11f1-999b-423236085e7c", "HANDLE"],
-  [sha256("01446302-e91a-11f1-999b-423236085e7c"), "HASH"],
-  ["hostpath.csi.k8s.io", "DRIVER"],
-  ["pvc-ed15e002-32b6-4491-94bd-11c8dd2ff152", "VOLUME"],
-  ["5c2c3c23-e30e-4cef-82a7-5140ef525f84", "UID-OF-A"],
-  ["de9a500b-598a-4599-b578-c2402311cf62", "UID-OF-A2"],
-];
-
-function renamed(text: string, names: Names): string {
-  return names.reduce((all, [name, stands]) => all.replaceAll(name, stands), text);
-}
-
-/**
- * A call as one line. The claim's own attributes, tokens (this driver requests none) and defaults are left out.
- */
-function lineOf({ call, request }: RecordedCall, names: Names): string {
-  const context = Object.entries((request["volume_context"] ?? {}) as Readonly<Record<string, string>>);
-  const isOwn = ([key]: readonly [string, string]): boolean =>
-    key.startsWith("csi.storage.k8s.io/") && !key.endsWith(".tokens");
-  const own = context.filter(isOwn).toSorted(byName);
-  const { volume_context: _context, ...rest } = request;
-  const fields = Object.entries(rest).toSorted(byName);
-  return renamed(JSON.stringify([call.replace("Node/", ""), Object.fromEntries(fields), own]), names);
-}
-
-function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
-  return a < b ? -1 : 1;
-}
-
-/** A call of the tests' driver in the recording's form. */
-function inRecordedForm({ method, request }: DriverCall): RecordedCall {
-  const capability = request["volumeCapability"] as Capability | undefined;
-  const { mountFlags = [] } = capability?.accessType.value ?? {};
-  const mode = { mode: capability?.accessMode?.mode };
-  const fields = {
-    volume_id: request["volumeId"],
-    staging_target_path: request["stagingTargetPath"] || undefined,
-    target_path: request["targetPath"],
-    volume_capability: capability && { AccessType: { Mount: { mount_flags: mountFlags } }, access_mode: mode },
-    volume_context: request["volumeContext"],
-  };
-  const given = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return { call: method, request: Object.fromEntries(given) };
-}
-
-interface Capability {
-  readonly accessType: { readonly value?: { readonly mountFlags?: readonly string[] } };
-  readonly accessMode?: { readonly mode?: number };
-}
-
-/**
- * One start's calls without repeated ones, which the recorded driver requires of a running pod's volume. The pods of a
- * start come in any order.
- */
-function ordered(lines: readonly string[]): string[] {
-  const once = [...new Set(lines)];
-  const isPublish = (line: string): boolean => line.startsWith('["NodePublishVolume"');
-  const first = once.findIndex(isPublish);
-  return [
-    ...once.slice(0, first),
-    ...once.filter(isPublish).toSorted(),
-    ...once.slice(first).filter((line) => !isPublish(line)),
+function assertData(node: RecordedNode): void {
+  const [plugin, ofPods] = ["plugins/kubernetes.io/csi", "volumes/kubernetes.io~csi"];
+  const [handle, volume] = recordedVolumes.a;
+  const staged = createHash("sha256").update(handle).digest("hex");
+  const directories = [
+    `pods/${node.uidOf("a")}/${ofPods}/${volume}`,
+    `pods/${node.uidOf("c")}/${ofPods}/d`,
+    `${plugin}/${recordedDriver}/${staged}`,
+    `${plugin}/volumeDevices/${recordedVolumes.b[1]}/data`,
   ];
+  const texts = directories.map((path) => node.text(`${path}/vol_data.json`));
+  assert.deepEqual(texts, recordedData());
 }
 
-/** The tests' driver mounts where a volume is staged, the recorded one does not. */
-const isDrivers = (line: string): boolean => /\/globalmount(?:\/|$)/u.test(line);
-
-/** What is below the node's root directory for CSI, as the recording lists it: type, mode, owner and path. */
-function tree(directories: readonly string[], names: Names): string[] {
-  const there = directories.filter((path) => existsSync(path));
-  if (there.length === 0) return [];
-  const found = execFileSync("find", [...there, "-printf", "%y %m %u:%g %p\n"], { encoding: "utf8" });
-  const lines = renamed(found, names).trim().split("\n");
-  return lines.filter((line) => !isDrivers(line)).toSorted();
+/** Pod a2 uses the claim of a, which then grows under both. */
+async function claimGrows(node: RecordedNode): Promise<void> {
+  node.makePod("a2", claimed("c"), { volumeMounts: [{ ...data, readOnly: true }] });
+  await node.cluster.ready("a2");
+  await until("all volumes to be measured", async () => node.told.measured.length === 5);
+  assert.deepEqual(node.told.measured, ToldCalls.recorded().measured);
+  grow(node.cluster, "c", "128Mi");
+  await grown(node.cluster, "c", "128Mi");
 }
 
-/** The recorded tree, without block volumes and a file that the pod's container wrote. */
-function recordedTree(name: string): string[] {
-  const [entries = ""] = vectorText(name).split("-- mounts\n");
-  const lines = renamed(entries, recordedNames).trim().split("\n");
-  return lines.filter((line) => !isDrivers(line) && !/volumeDevices|\/mount\/f$/u.test(line)).toSorted();
+/** All is confirmed after a restart; of the pods that are deleted during another one, nothing is left. */
+async function kubeletRestarts(node: RecordedNode, kubelet: RunningCommand): Promise<void> {
+  kubelet.child.kill("SIGTERM");
+  await kubelet.ended;
+  const second = await node.restart();
+  await until("all volumes to be confirmed", async () => node.publishedNow.size === 5);
+  second.child.kill("SIGTERM");
+  await second.ended;
+  const { admin } = node.cluster.server;
+  for (const pod of ["b", "c"]) admin.delete("pods", `default/${pod}`, { gracePeriodSeconds: 0 });
+  await node.restart();
+  await until("the others' to be confirmed", async () => node.publishedNow.size === 3);
+  const left = recordedFiles("csi-tree-after-orphans.txt");
+  await node.filesGo(left);
+  assert.deepEqual(node.files, left);
 }
 
-test("the life of a claim's volume has the calls and the files of the Go kubelet", async () => {
-  await withClusterNode(async (cluster, kubelet) => {
-    const { admin } = cluster.server;
+test("volumes of every kind have the calls and the files of the Go kubelet, over restarts and to their ends", async () => {
+  const work = async (cluster: ClusterNode, kubelet: RunningCommand): Promise<void> => {
     await cluster.nodeReady();
     using temporary = testDirectory();
-    await using driver = await startClusterDriver(cluster, temporary.path, { podInfoOnMount: true }, {});
-    const root = cluster.node.podwright.layout.kubeletRoot;
-    makeClaim(cluster, "c", driver.name);
-    const volumes = [{ name: "d", persistentVolumeClaim: { claimName: "c" } }];
-    const data = { name: "d", mountPath: "/data" };
-    const mounts = [data, { name: "d", mountPath: "/sub", subPath: "s/t" }];
-    const a = { volumes, securityContext: { fsGroup: 2000 }, serviceAccountName: "default" };
-    admin.create(boundPod("a", { volumeMounts: mounts }, a));
-    await cluster.ready("a");
-    const uidOf = (name: string): string => admin.get("pods", `default/${name}`)?.metadata.uid ?? "";
-    const uid = uidOf("a");
-    const pod = `${root}/pods/${uid}`;
-    const shared = `${root}/plugins/kubernetes.io/csi`;
-    const directories = [shared, `${pod}/volume-subpaths`, `${pod}/volumes/kubernetes.io~csi`];
-    const names: [string, string][] = [
-      [root, "<root>"],
-      [sha256("handle-c"), "HASH"],
-      ["handle-c", "HANDLE"],
-      [driver.name, "DRIVER"],
-      ["pv-c", "VOLUME"],
-      [uid, "UID-OF-A"],
-    ];
-    assert.deepEqual(tree(directories, names), recordedTree("csi-tree-running.txt"));
-    const mounted = readFileSync("/proc/self/mountinfo", "utf8").split("\n");
-    const targets = mounted.map((line) => line.split(" ")[4] ?? "").filter((path) => path.startsWith(`${pod}/`));
-    const own = targets.filter((path) => path.includes("/pv-c/")).map((path) => renamed(path, names));
-    const [, recordedMounts = ""] = vectorText("csi-tree-running.txt").split("-- mounts\n");
-    const theirs = recordedMounts.trim().split("\n");
-    assert.deepEqual(own.toSorted(), theirs.map((line) => renamed(line.split(" ")[1] ?? "", recordedNames)).toSorted());
+    await using node = await RecordedNode.start(cluster, temporary.path);
+    using _loops = withoutLoopDevices(node.root);
+    await claimIsMounted(node);
+    await otherKindsAreMounted(node);
+    assertData(node);
+    await claimGrows(node);
+    await kubeletRestarts(node, kubelet);
+    for (const pod of ["a", "a2", "e"]) await deleted(cluster, pod);
+    const left = recordedFiles("csi-tree-after-deletes.txt");
+    await node.filesGo(left);
+    assert.deepEqual(node.files, left);
 
-    admin.create(boundPod("a2", { volumeMounts: [data] }, { volumes, serviceAccountName: "default" }));
-    await cluster.ready("a2");
-    names.push([uidOf("a2"), "UID-OF-A2"]);
-    const first = driver.effects.length;
-    kubelet.child.kill("SIGTERM");
-    await kubelet.ended;
-    await cluster.start();
-    await until("both to be confirmed", async () => driver.effects.length === first + 3);
-    await deleted(cluster, "a");
-    await deleted(cluster, "a2");
-    await until("the volume to be unstaged", async () => driver.effects.length === first + 6);
-    await until("its directory to go", async () => tree([shared], names).length === 2);
-    assert.deepEqual(tree(directories, names), recordedTree("csi-tree-after-deletes.txt"));
-
-    const asked = new Set(["NodeGetInfo", "NodeGetCapabilities", "NodeGetVolumeStats"]);
-    const calls = driver.calls.filter(({ method }) => !asked.has(method)).map(inRecordedForm);
-    const lines = calls.map((call) => lineOf(call, names));
-    const [before = [], after = [], last = []] = recordedStarts().map((start) => {
-      const all = start.filter(({ call }) => call !== "Node/NodeExpandVolume");
-      return ordered(all.map((call) => lineOf(call, recordedNames)));
-    });
-    assert.deepEqual(ordered(lines.slice(0, first)), before);
-    assert.deepEqual(ordered(lines.slice(first, first + 3)), after);
-    assert.deepEqual(lines.slice(first + 3), last.slice(-3));
-    assert.deepEqual(driver.violations, []);
-  }, DEMO_IMAGE);
+    const recorded = ToldCalls.recorded();
+    const handles = [recordedVolumes.a[0], recordedVolumes.b[0], recordedVolumes.e[0], "<inline-volume-of-c>"];
+    for (const handle of handles) assert.deepEqual(node.told.lifeOf(handle), recorded.lifeOf(handle));
+    assert.deepEqual(node.driver.violations, []);
+  };
+  await withClusterNode(work, DEMO_IMAGE, "syncFrequency: 2s\n");
 });

@@ -32,10 +32,20 @@ export async function startClusterDriver(
   return await driver.start();
 }
 
-type Mode = "Filesystem" | "Block";
+/** What a claim and its PersistentVolume are otherwise. */
+export interface ClaimOptions {
+  readonly volumeMode?: "Filesystem" | "Block";
+  readonly accessModes?: readonly string[];
+  readonly storage?: string;
+  readonly ownerReferences?: readonly Fields[];
+  /** The PersistentVolume's name. */
+  readonly volume?: string;
+  readonly handle?: string;
+  readonly attributes?: Readonly<Record<string, string>>;
+}
 
-function sizeOf(volumeMode: Mode): Fields {
-  return { storage: volumeMode === "Block" ? "4Mi" : "1Gi" };
+function sizeOf({ volumeMode, storage = volumeMode === "Block" ? "4Mi" : "1Gi" }: ClaimOptions): Fields {
+  return { storage };
 }
 
 /** A PersistentVolume of the driver, and a claim of the same name that is bound to it. */
@@ -43,22 +53,23 @@ export function makeClaim(
   cluster: Pick<ClusterNode, "server">,
   name: string,
   driver: string,
-  volumeMode: Mode = "Filesystem",
+  options: ClaimOptions = {},
 ): void {
-  makeUnboundClaim(cluster, name, volumeMode);
-  bindClaim(cluster, name, driver, volumeMode);
+  makeUnboundClaim(cluster, name, options);
+  bindClaim(cluster, name, driver, options);
 }
 
 export function makeUnboundClaim(
   { server }: Pick<ClusterNode, "server">,
   name: string,
-  volumeMode: Mode = "Filesystem",
+  options: ClaimOptions = {},
 ): void {
+  const { volumeMode = "Filesystem", accessModes = ["ReadWriteOnce"], ownerReferences = [] } = options;
   server.admin.create({
     apiVersion: "v1",
     kind: "PersistentVolumeClaim",
-    metadata: { name, namespace: "default", finalizers: ["kubernetes.io/pvc-protection"] },
-    spec: { accessModes: ["ReadWriteOnce"], volumeMode, resources: { requests: sizeOf(volumeMode) } },
+    metadata: { name, namespace: "default", finalizers: ["kubernetes.io/pvc-protection"], ownerReferences },
+    spec: { accessModes, volumeMode, resources: { requests: sizeOf(options) } },
   });
 }
 
@@ -67,24 +78,27 @@ export function bindClaim(
   { server }: Pick<ClusterNode, "server">,
   name: string,
   driver: string,
-  volumeMode: Mode = "Filesystem",
+  options: ClaimOptions = {},
 ): void {
-  const spec = { accessModes: ["ReadWriteOnce"], capacity: sizeOf(volumeMode) };
+  const { volumeMode = "Filesystem", accessModes = ["ReadWriteOnce"], attributes = { a: "b" } } = options;
+  const { volume = `pv-${name}`, handle = `handle-${name}` } = options;
+  const capacity = sizeOf(options);
   const { uid } = server.admin.get("persistentvolumeclaims", `default/${name}`).metadata;
-  server.admin.patch("persistentvolumeclaims", `default/${name}`, { spec: { volumeName: `pv-${name}` } });
+  server.admin.patch("persistentvolumeclaims", `default/${name}`, { spec: { volumeName: volume } });
   server.admin.create({
     apiVersion: "v1",
     kind: "PersistentVolume",
-    metadata: { name: `pv-${name}` },
+    metadata: { name: volume },
     spec: {
-      ...spec,
+      accessModes,
+      capacity,
       volumeMode,
       mountOptions: volumeMode === "Block" ? [] : ["noatime"],
       claimRef: { namespace: "default", name, uid },
-      csi: { driver, volumeHandle: `handle-${name}`, volumeAttributes: { a: "b" } },
+      csi: { driver, volumeHandle: handle, volumeAttributes: attributes },
     },
   });
-  const status = { phase: "Bound", accessModes: spec.accessModes, capacity: spec.capacity };
+  const status = { phase: "Bound", accessModes, capacity };
   server.admin.patch("persistentvolumeclaims", `default/${name}`, { status }, { subresource: "status" });
 }
 
@@ -124,7 +138,8 @@ export function withoutLoopDevices(directory: string): Disposable {
 export function grow({ server }: ClusterNode, name: string, storage: string): void {
   const { admin } = server;
   admin.patch("persistentvolumeclaims", `default/${name}`, { spec: { resources: { requests: { storage } } } });
-  admin.patch("persistentvolumes", `pv-${name}`, { spec: { capacity: { storage } } });
+  const { spec } = admin.get("persistentvolumeclaims", `default/${name}`) as { spec?: { volumeName?: string } };
+  admin.patch("persistentvolumes", spec?.volumeName ?? "", { spec: { capacity: { storage } } });
   const status = {
     allocatedResources: { storage },
     allocatedResourceStatuses: { storage: "NodeResizePending" },

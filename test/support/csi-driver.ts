@@ -1,5 +1,6 @@
 import { appendFileSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import type { HandlerContext } from "@connectrpc/connect";
 import { systemClock } from "../../src/linux/processes/clock.ts";
 import { serveGrpc } from "../../src/grpc/server.ts";
 import { Identity, Node, NodeServiceCapability_RPC_Type } from "../../src/ports/gen/csi/v1/csi_pb.js";
@@ -34,6 +35,8 @@ export interface DriverCall {
   readonly request: Readonly<Record<string, unknown>>;
   code: string;
   readonly atMs: number;
+  /** What was left to its deadline. */
+  readonly limitMs: number | undefined;
   /** When the driver had its answer; undefined: not yet. */
   endedMs: number | undefined;
 }
@@ -42,9 +45,15 @@ export interface DriverCall {
 interface Fault {
   readonly method: string;
   readonly code: RpcCode;
+  /** Only those for this volume's handle. */
+  readonly volume: string | undefined;
   /** The driver has done it before it answers so. */
   readonly afterwards: boolean;
   left: number;
+}
+
+export interface FaultOptions extends Partial<Pick<Fault, "afterwards" | "volume">> {
+  readonly times?: number;
 }
 
 /** Where a call is stopped: before or after the driver has done it, or right after its answer. */
@@ -165,8 +174,8 @@ export class CsiDriver implements AsyncDisposable {
   }
 
   /** The next calls of the method fail. */
-  fail(method: string, code: RpcCode, { times = 1, afterwards = false } = {}): void {
-    this.#faults.push({ method, code, afterwards, left: times });
+  fail(method: string, code: RpcCode, { times = 1, afterwards = false, volume }: FaultOptions = {}): void {
+    this.#faults.push({ method, code, volume, afterwards, left: times });
   }
 
   /** No call fails any more. */
@@ -227,8 +236,8 @@ export class CsiDriver implements AsyncDisposable {
     const { volumes } = this;
     const answer =
       <T extends object>(method: string, work: (request: never) => T) =>
-      async (request: Request): Promise<T> =>
-        await this.#answer(method, request, () => work(request as never));
+      async (request: Request, context: HandlerContext): Promise<T> =>
+        await this.#answer(method, request, context, () => work(request as never));
     return {
       nodeGetInfo: answer("NodeGetInfo", () => ({
         nodeId,
@@ -249,19 +258,22 @@ export class CsiDriver implements AsyncDisposable {
     };
   }
 
-  async #answer<T>(method: string, request: Request, work: () => T): Promise<T> {
+  async #answer<T>(method: string, request: Request, context: HandlerContext, work: () => T): Promise<T> {
     const call: DriverCall = {
       method,
       request: shown(request),
       code: "OK",
       atMs: performance.now(),
+      limitMs: context.timeoutMs(),
       endedMs: undefined,
     };
     this.calls.push(call);
     appendFileSync(join(this.#options.directory, "calls.log"), `${method} ${JSON.stringify(call.request)}\n`);
     await this.#hanging.get(method)?.promise;
     await this.#pass(method, "before");
-    const fault = this.#faults.find((each) => each.method === method && each.left > 0);
+    const fault = this.#faults.find(
+      (each) => each.method === method && each.left > 0 && [undefined, request["volumeId"]].includes(each.volume),
+    );
     try {
       if (fault?.afterwards === true) work();
       if (fault !== undefined) {

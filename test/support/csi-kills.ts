@@ -61,7 +61,7 @@ export async function surviveEndsAtCalls(ends: Ending, points: readonly KillPoin
     makeDriverObject(cluster, driver.name);
     await driver.start();
     for (const kind of ["claim", "block", "grown", "growing"] as const) {
-      makeClaim(cluster, kind, driver.name, kind === "block" ? "Block" : "Filesystem");
+      makeClaim(cluster, kind, driver.name, { volumeMode: kind === "block" ? "Block" : "Filesystem" });
     }
     let kubelet = first;
     for (const [index, point] of points.entries()) {

@@ -1,3 +1,4 @@
+import type { CsiDriver } from "../../src/api/csi-node.ts";
 import type { PersistentVolume } from "../../src/api/persistent-volume.ts";
 import type { Pod } from "../../src/api/pod.ts";
 import { CsiDriverObjects } from "../../src/csi/csi-driver-objects.ts";
@@ -62,6 +63,8 @@ export class CsiScene {
   /** Where the driver finds the root directory is another kubelet's. */
   place: ToldPlace | undefined;
   readonly names: CsiNames;
+  /** The driver's CSIDriver object; undefined: it has none. */
+  driverSpec: CsiDriver["spec"] | undefined;
   readonly #told: string;
 
   /** @param told where the driver sees the root directory */
@@ -97,11 +100,13 @@ export class CsiScene {
       listed: () => this.listed,
       drivers: this.drivers,
     });
+    const objects = new CsiDriverObjects(clock, this.#driverObjects());
+    objects.connect(async () => {});
     this.plugin = new CsiPlugin({
       ...{ clock, files, mounts, loopDevices, names, journal, log: silentLog },
       volumeFiles: new SimVolumeFiles(files),
       drivers: this.drivers,
-      objects: new CsiDriverObjects(clock, new Collection()),
+      objects,
       calls: { secret: async () => undefined, token: async () => ({ token: "", expirationTimestamp: "" }) },
       devices,
       publications,
@@ -160,6 +165,12 @@ export class CsiScene {
       else found.push(below.slice(root.length + 1));
     }
     return found;
+  }
+
+  #driverObjects(): Collection<CsiDriver> {
+    const objects = new Collection<CsiDriver>();
+    objects.replaced(this.driverSpec ? [{ metadata: { name: "d" }, spec: this.driverSpec }] : []);
+    return objects;
   }
 
   #node(): object {

@@ -57,6 +57,8 @@ export class CsiVolumes {
   abnormal = "";
   /** Whether volumes are staged at all. */
   stages = true;
+  /** Whether a file system is mounted where it is staged; some drivers do all in the publish. */
+  mountsStages = true;
 
   constructor(directory: string, violations: string[]) {
     this.#directory = directory;
@@ -96,7 +98,8 @@ export class CsiVolumes {
     if (known !== undefined && known.path !== path) this.#violations.push(`${volumeId} is staged at ${known.path}`);
     if (!existsSync(path)) throw new RpcError("FailedPrecondition", `${path} is not there`);
     const isBlock = volumeCapability?.accessType?.case === "block";
-    if (known === undefined && !isBlock && !isMounted(path)) mount(["--bind", this.content(volumeId), path]);
+    const mounts = this.mountsStages && !isBlock && known === undefined;
+    if (mounts && !isMounted(path)) mount(["--bind", this.content(volumeId), path]);
     const device = isBlock ? (known?.device ?? this.#attach(volumeId)) : undefined;
     this.#staged.set(volumeId, { path, device });
     return {};

@@ -35,10 +35,12 @@ export class ClusterScene {
   /**
    * @param makeRooms additional rooms of its node
    * @param allocatable limits of the node's resources
+   * @param seLinux SELinux is enabled
    */
   constructor(
     makeRooms: (parts: RoomParts, node: SimNode) => readonly Room[] = () => [],
     allocatable: Readonly<Record<string, string>> = {},
+    seLinux = false,
   ) {
     const files = new MemoryFiles(this.clock.incarnation());
     this.runtime = new RuntimeWorld(this.clock, files);
@@ -48,7 +50,7 @@ export class ClusterScene {
     const { clock, runtime: world, cluster } = this;
     this.faults = new FaultWindows(clock, {}, () => this.node.setFaults());
     const resources = { ...usualConfig.node.resources, allocatable };
-    const config = { ...usualConfig, node: { ...usualConfig.node, resources } };
+    const config = { ...usualConfig, node: { ...usualConfig.node, resources, seLinux } };
     const time = { now: () => clock.nowMs, monotonic: () => clock.nowMs };
     const observer = new RuntimeMetrics(this.registry, new Registry(), time);
     const node = { clock, world, cluster, files, config, faults: this.faults, observer };

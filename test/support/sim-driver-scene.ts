@@ -16,9 +16,12 @@ export class DriverScene extends ClusterScene {
   readonly #rules: readonly Rule[];
   #judged = 0;
 
-  /** @param hasDevices there are block volumes, disks of the node, and volumes for one pod at a time */
-  constructor(hasDevices = false) {
-    super((parts, node) => driverRooms(node, parts));
+  /**
+   * @param hasDevices there are block volumes, disks of the node, and volumes for one pod at a time
+   * @param seLinux SELinux is enabled
+   */
+  constructor(hasDevices = false, seLinux = false) {
+    super((parts, node) => driverRooms(node, parts), {}, seLinux);
     const { clock, runtime: world, node } = this;
     this.cluster.addStorage(new SimRandom(3), false, hasDevices);
     if (hasDevices) node.disks.install(new SimRandom(5), [diskDevice, rawDevice]);

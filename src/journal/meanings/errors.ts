@@ -153,6 +153,10 @@ const errorClasses = {
     remedy: seeMessage,
   },
   StorageLookupError: { means: "A claim or its volume cannot be read from the API server; it is retried." },
+  SELinuxLabelError: {
+    means: "A volume cannot be mounted with one SELinux label for all containers of the pod; it is retried.",
+    remedy: "Give the containers that mount it the same seLinuxOptions.",
+  },
   VolumeOperationError: { means: "A step of a volume's set-up failed; it is retried.", remedy: seeMessage },
   VolumeError: {
     means: "A volume of the pod cannot be set up; it is retried.",

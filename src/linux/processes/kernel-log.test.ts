@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
+import { uptime } from "node:os";
 import { test } from "node:test";
 import type { KernelLine } from "../../ports/kernel-log.ts";
 import { systemClock } from "./clock.ts";
@@ -60,4 +61,5 @@ test("messages after a given one are repeated on request", { skip: needsRoot() }
   const [again, next] = await begin(Math.max(0, mark.sequence - 2000));
   assert.equal(again?.text, "");
   assert.ok(next === undefined || next.sequence > again.sequence);
+  assert.ok(next === undefined || (next.atMs >= 0 && next.atMs <= uptime() * 1000), "in ms since the boot");
 });

@@ -40,11 +40,12 @@ async function* follow({ clock, path, after }: Following, signal: AbortSignal): 
           passed = Math.max(passed, line.sequence);
           continue;
         }
-        if (isPassing) yield { sequence: passed, text: "" };
+        if (isPassing) yield { sequence: passed, atMs: 0, text: "" };
         isPassing = false;
-        if (line.text !== undefined) yield { sequence: line.sequence, text: line.text };
+        const { sequence, atMs, text } = line;
+        if (text !== undefined) yield { sequence, atMs, text };
       }
-      if (isAll && isPassing) yield { sequence: passed, text: "" };
+      if (isAll && isPassing) yield { sequence: passed, atMs: 0, text: "" };
       if (isAll) isPassing = false;
       await clock.sleep("the kernel's next messages", isAll ? periodMs : 0, signal).catch(() => {});
     }
@@ -73,8 +74,12 @@ function readRecords(device: number, buffer: Buffer): string[] {
  * @param record `level and facility,sequence,microseconds,flags[,…];message`, then lines of other facts
  * @returns no text for messages of programs
  */
-function kernelLine(record: string): { readonly sequence: number; readonly text: string | undefined } {
-  const [, priority, sequence, message] = /^(\d+),(\d+)[^;\n]*;([^\n]*)/u.exec(record) ?? [];
-  // Facility 0 is the kernel; programs cannot use it.
-  return { sequence: Number(sequence ?? -1), text: Number(priority) >> 3 === 0 ? message : undefined };
+function kernelLine(record: string): Omit<KernelLine, "text"> & { readonly text: string | undefined } {
+  const [, priority, sequence, microseconds, message] = /^(\d+),(\d+),(\d+)[^;\n]*;([^\n]*)/u.exec(record) ?? [];
+  return {
+    sequence: Number(sequence ?? -1),
+    atMs: Number(microseconds ?? 0) / 1000,
+    // Facility 0 is the kernel; programs cannot use it.
+    text: Number(priority) >> 3 === 0 ? message : undefined,
+  };
 }

@@ -36,8 +36,13 @@ class Scene {
   readonly owned = new Set(["uid-2"]);
   /** What was removed lately, in other ways, too. */
   readonly lately: RemovedContainer[] = [];
+  /** Containers, files and cgroups that cannot be removed. */
+  readonly stuck = new Set<string>();
   readonly removal = {
-    removeDead: () => assert.fail("containers are beyond what is tested here"),
+    removeDead: async (_: unknown, { id }: { readonly id: string }) => {
+      this.#free(id);
+      this.removed.push(id);
+    },
     lately: this.lately,
   };
   readonly garbage = new NodeGarbage(
@@ -66,7 +71,10 @@ class Scene {
         {
           name: "cgroup",
           until: "removed",
-          release: async ({ uid }) => void this.destroyed.push(uid),
+          release: async ({ uid }) => {
+            this.#free(uid);
+            this.destroyed.push(uid);
+          },
           leftovers: { what: "RemoveCgroup", uids: async () => this.cgroups.map(podUid) },
         },
         {
@@ -80,8 +88,25 @@ class Scene {
       pod: (uid) => this.pods.find((status) => status.uid === uid),
       known: (uid) => this.known.has(uid),
     },
-    { ...defaultGarbagePolicy, periodMs: 60_000 },
+    { ...defaultGarbagePolicy, maxContainers: 0, periodMs: 60_000 },
   );
+
+  constructor() {
+    const remove = this.files.remove.bind(this.files);
+    this.files.remove = async (path) => {
+      this.#free(path);
+      await remove(path);
+    };
+    const removeTree = this.files.removeTree.bind(this.files);
+    this.files.removeTree = async (path) => {
+      this.#free(path);
+      await removeTree(path);
+    };
+  }
+
+  #free(what: string): void {
+    if (this.stuck.has(what)) throw new Error(`${what} is stuck`);
+  }
 
   async link(name: string, target: string, exists: boolean): Promise<void> {
     await this.files.makeDirectory(links, 0o755);
@@ -148,6 +173,34 @@ test("a pod is removed with all links to its logs, and no others", async () => {
   await removePodLogs(scene.files, scene.node, { uid: podUid("uid-1"), namespace: "default", name: "pod" });
   assert.deepEqual(await scene.linkNames(), ["pod_default_c-222222.log"]);
   assert.equal(await scene.files.stat(`${logs}/default_pod_uid-1`), undefined);
+});
+
+test("one container, log, link or cgroup that cannot be removed does not keep others, and all are told", async () => {
+  const scene = new Scene();
+  for (const name of ["p_default_c-1.log", "p_default_c-2.log"]) {
+    await scene.link(name, `${logs}/default_p_uid-1/c/${name}`, false);
+  }
+  for (const uid of ["uid-7", "uid-8"]) await scene.files.makeDirectory(`${logs}/default_gone_${uid}`, 0o755);
+  await scene.clock.advance(600_000);
+  scene.cgroups = ["uid-7", "uid-8"];
+  // The newest first, which stays.
+  const dead = ["c-3", "c-2", "c-1"].map((id, index) =>
+    testContainer({ id: containerId(id), state: "exited", createdAt: BigInt(9 - index) }),
+  );
+  scene.pods = [testStatus([], dead)];
+  const stuck = ["c-1", "uid-7", `${logs}/default_gone_uid-7`, `${links}/p_default_c-1.log`];
+  for (const each of stuck) scene.stuck.add(each);
+  await scene.garbage.collect(signal);
+  assert.deepEqual(scene.removed, ["c-2"]);
+  assert.deepEqual(scene.destroyed, ["uid-8"]);
+  assert.deepEqual(await scene.linkNames(), ["p_default_c-1.log"]);
+  const left = await scene.files.list(logs);
+  assert.deepEqual(left.map(({ name }) => name).toSorted(), ["default_gone_uid-7", "default_p_uid-1"]);
+  const told = scene.entries.filter(({ what }) => what === "ContainerGCFailed");
+  assert.deepEqual(
+    told.map(({ message }) => message),
+    ["c-1 is stuck", `${logs}/default_gone_uid-7 is stuck`, `${links}/p_default_c-1.log is stuck`],
+  );
 });
 
 test("a failed step prevents no other", async () => {

@@ -1,6 +1,7 @@
 import { errorMessage } from "../../base/errors.ts";
 import type { PodUid } from "../../base/ids.ts";
-import type { Cause } from "../../journal/entry.ts";
+import { oneByOne } from "../../base/one-by-one.ts";
+import type { Cause, PodRef } from "../../journal/entry.ts";
 import { perform } from "../../journal/perform.ts";
 import type { Effects } from "../effects.ts";
 import type { NodeContext } from "../node-context.ts";
@@ -9,7 +10,7 @@ import type { ContainerRemoval } from "./container-removal.ts";
 import type { RemovedContainer } from "./removed-lately.ts";
 import { type GarbagePolicy, nodeGarbage } from "../actions/garbage.ts";
 import { type UnusedParts, unusedParts } from "../actions/unused.ts";
-import { isDeadLink, logLinks, removeLogLinks } from "../layout/log-links.ts";
+import { isDeadLink, type LogLink, logLinks, removeLogLinks } from "../layout/log-links.ts";
 import { podOfLogDirectory } from "../layout/log-paths.ts";
 import { podDirectory } from "../layout/pod-directories.ts";
 import type { PodHolding, PodHoldings } from "../pod-holdings.ts";
@@ -95,7 +96,7 @@ export class NodeGarbage {
       { step: async () => await this.#ofEvicted(signal), hasEvent: true },
       { step: async () => await this.#containers(signal), hasEvent: true },
       { step: async () => await this.#strayLogs(await owners(), signal), hasEvent: true },
-      { step: async () => await this.#links(await owners()), hasEvent: true },
+      { step: async () => await this.#links(await owners(), signal), hasEvent: true },
       { step: async () => await this.#leftovers(signal), hasEvent: false },
     ];
     for (const { step, hasEvent } of steps) {
@@ -175,33 +176,38 @@ export class NodeGarbage {
     const { effects, removal, pods } = this.#deps;
     const { maxContainers } = this.#config;
     const cause: Cause = { code: "ContainerGC", message: `the node keeps at most ${maxContainers} dead containers` };
-    for (const { status, container } of nodeGarbage(pods(), this.#config, effects.clock.now())) {
-      await removal.removeDead(refOf(status), container, cause, signal);
-    }
+    const dead = nodeGarbage(pods(), this.#config, effects.clock.now());
+    await oneByOne(dead, signal, ({ status, container }) =>
+      removal.removeDead(refOf(status), container, cause, signal),
+    );
   }
 
   /** Logs of pods that neither this node nor another node of this machine knows. */
   async #strayLogs(owners: LogOwners | undefined, signal: AbortSignal): Promise<void> {
     const { effects, node } = this.#deps;
-    const { files, journal, clock } = effects;
     if (owners === undefined) return;
+    await oneByOne(await effects.files.list(node.podLogsRoot), signal, async ({ name, type }) => {
+      const pod = podOfLogDirectory(name);
+      if (type !== "directory" || pod === undefined || (await this.#isSomebodys(pod.uid, owners))) return;
+      signal.throwIfAborted();
+      await this.#strayLogsOf(pod, `${node.podLogsRoot}/${name}`);
+    });
+  }
+
+  async #strayLogsOf(pod: PodRef, path: string): Promise<void> {
+    const { effects, node } = this.#deps;
+    const { files, journal, clock } = effects;
     const cause: Cause = {
       code: "OrphanedPod",
       message: "no source and no node of this machine has the pod",
     };
-    for (const { name, type } of await files.list(node.podLogsRoot)) {
-      const pod = podOfLogDirectory(name);
-      if (type !== "directory" || pod === undefined || (await this.#isSomebodys(pod.uid, owners))) continue;
-      signal.throwIfAborted();
-      const path = `${node.podLogsRoot}/${name}`;
-      // An unregistered node may be about to use it.
-      const { modified } = (await files.stat(path)) ?? { modified: clock.now() };
-      if (clock.now() - modified < youngLogsMs) continue;
-      await perform(journal, clock, { what: "RemovePodLogs", message: `remove ${path}`, pod, cause }, async () => {
-        await removeLogLinks(files, node, pod);
-        await files.removeTree(path);
-      });
-    }
+    // An unregistered node may be about to use it.
+    const { modified } = (await files.stat(path)) ?? { modified: clock.now() };
+    if (clock.now() - modified < youngLogsMs) return;
+    await perform(journal, clock, { what: "RemovePodLogs", message: `remove ${path}`, pod, cause }, async () => {
+      await removeLogLinks(files, node, pod);
+      await files.removeTree(path);
+    });
   }
 
   /** One that has a directory of this node is removed with that. */
@@ -211,29 +217,30 @@ export class NodeGarbage {
     return (await owners.has(uid)) || known(uid);
   }
 
-  async #links(owners: LogOwners | undefined): Promise<void> {
-    const { effects, node, pod } = this.#deps;
+  async #links(owners: LogOwners | undefined, signal: AbortSignal): Promise<void> {
+    const { effects, node } = this.#deps;
+    await oneByOne(await logLinks(effects.files, node), signal, async (link) => await this.#link(link, owners));
+  }
+
+  async #link(link: LogLink, owners: LogOwners | undefined): Promise<void> {
+    const { effects, pod } = this.#deps;
     const { files, journal, clock } = effects;
-    for (const link of await logLinks(files, node)) {
-      // Only of this node's and of unknown pods: logs of another node may be in the same directory.
-      const status = pod(link.podUid) ?? { ...unknownPod, uid: link.podUid };
-      const isOwn = status.name !== "";
-      if (!isOwn && (owners === undefined || (await this.#isSomebodys(link.podUid, owners)))) continue;
-      const mayWrite = (id: string | undefined): boolean =>
-        status.containers.some(
-          (container) => container.state !== "exited" && (id === undefined || container.id === id),
-        );
-      if (!(await isDeadLink(files, link, mayWrite))) continue;
-      const cause: Cause = { code: "LogMissing", message: `${link.target} does not exist` };
-      const message = `remove the link ${link.path}`;
-      await perform(journal, clock, { what: "RemoveLogLink", message, pod: refOf(status), cause }, () =>
-        files.remove(link.path),
-      );
-    }
+    // Only of this node's and of unknown pods: logs of another node may be in the same directory.
+    const status = pod(link.podUid) ?? { ...unknownPod, uid: link.podUid };
+    const isOwn = status.name !== "";
+    if (!isOwn && (owners === undefined || (await this.#isSomebodys(link.podUid, owners)))) return;
+    const mayWrite = (id: string | undefined): boolean =>
+      status.containers.some((container) => container.state !== "exited" && (id === undefined || container.id === id));
+    if (!(await isDeadLink(files, link, mayWrite))) return;
+    const cause: Cause = { code: "LogMissing", message: `${link.target} does not exist` };
+    const message = `remove the link ${link.path}`;
+    await perform(journal, clock, { what: "RemoveLogLink", message, pod: refOf(status), cause }, () =>
+      files.remove(link.path),
+    );
   }
 
   async #leftovers(signal: AbortSignal): Promise<void> {
-    for (const holding of this.#deps.holdings.all) await this.#leftoversOf(holding, signal);
+    await oneByOne(this.#deps.holdings.all, signal, async (holding) => await this.#leftoversOf(holding, signal));
   }
 
   async #leftoversOf(holding: PodHolding, signal: AbortSignal): Promise<void> {
@@ -242,16 +249,16 @@ export class NodeGarbage {
     const { name, leftovers } = holding;
     if (leftovers === undefined) return;
     const cause: Cause = { code: "OrphanedPod", message: "neither a source nor the runtime has the pod" };
-    for (const uid of await leftovers.uids()) {
+    await oneByOne(await leftovers.uids(), signal, async (uid) => {
       // One with a directory is removed with it, mounts first.
-      if (known(uid) || (await files.stat(podDirectory(node, uid))) !== undefined) continue;
-      if (known(uid)) continue;
+      if (known(uid) || (await files.stat(podDirectory(node, uid))) !== undefined) return;
+      if (known(uid)) return;
       const pod = { uid, namespace: "", name: "" };
       const message = `remove the ${name} of pod ${uid}`;
       await perform(journal, clock, { what: leftovers.what, message, pod, cause }, () =>
         holding.release(pod, { cause, comesBack: false }, signal),
       );
-    }
+    });
   }
 }
 

@@ -71,11 +71,12 @@ export class SimStorage {
 
   /** Nodes read the driver's limit every so often, and reject pods whose volumes exceed it. */
   limit(driver: string): void {
-    const { store } = this.#registry;
-    const object = store.get("csidrivers", `/${driver}`);
-    if (object === undefined) return;
-    const spec = { ...fieldsAt(object.value, "spec"), nodeAllocatableUpdatePeriodSeconds: 60 };
-    store.put("csidrivers", object.key, { ...object.value, spec });
+    this.#change(driver, { nodeAllocatableUpdatePeriodSeconds: 60 });
+  }
+
+  /** Its volumes for one pod at a time are mounted with the pod's SELinux label. */
+  askForLabels(driver: string): void {
+    this.#change(driver, { seLinuxMount: true });
   }
 
   /** Lets attaching take minutes. */
@@ -185,6 +186,13 @@ export class SimStorage {
   isAttached({ driver, handle }: ClaimedVolume): boolean {
     const name = uniqueVolumeName(driver, handle);
     return this.#attached().some((each) => each["name"] === name);
+  }
+
+  #change(driver: string, changed: Fields): void {
+    const { store } = this.#registry;
+    const object = store.get("csidrivers", `/${driver}`);
+    if (object === undefined) return;
+    store.put("csidrivers", object.key, { ...object.value, spec: { ...fieldsAt(object.value, "spec"), ...changed } });
   }
 
   #look(): void {

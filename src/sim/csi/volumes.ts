@@ -1,4 +1,5 @@
 import { RpcError } from "../../ports/rpc.ts";
+import { type Fields, fieldsAt } from "../api-server/values.ts";
 import type { MemoryFiles } from "../files.ts";
 import type { SimMounts } from "../machine.ts";
 import type { DriverKind } from "./driver-kind.ts";
@@ -13,15 +14,14 @@ export interface CallAbout {
   readonly staging: string;
 }
 
+type Request = Readonly<Record<string, unknown>>;
+
 interface Publishing {
   readonly volume: string;
   readonly target: string;
   readonly staging: string;
-  /** The target is to be a device. */
-  readonly isBlock: boolean;
+  readonly request: Request;
 }
-
-type Request = Readonly<Record<string, unknown>>;
 
 /** Reports a call that the specification forbids. */
 export type Violation = (rule: string, detail: string) => void;
@@ -34,6 +34,8 @@ export class DriverVolumes {
   readonly #staged = new Map<string, string>();
   /** Volumes by target. */
   readonly #published = new Map<string, string>();
+  /** Mount options, by staging path and target. */
+  readonly #options = new Map<string, string>();
   /** Targets that are devices. */
   readonly #devices = new Set<string>();
   /** Bytes by volume; one that has never grown has none. */
@@ -85,6 +87,7 @@ export class DriverVolumes {
     this.#staged.clear();
     this.#published.clear();
     this.#devices.clear();
+    this.#options.clear();
     // Mount points are empty directories, and empty files of devices.
     for (const target of targets) {
       void this.#mounts.unmount(target);
@@ -106,7 +109,7 @@ export class DriverVolumes {
       case "nodeStageVolume":
         return {
           about: { method: "stage", volume, target: staging, staging },
-          work: () => this.#stage(volume, staging, isBlock(request)),
+          work: () => this.#stage(volume, staging, request),
         };
       case "nodeUnstageVolume":
         return {
@@ -116,7 +119,7 @@ export class DriverVolumes {
       case "nodePublishVolume":
         return {
           about: { method: "publish", volume, target, staging },
-          work: () => this.#publish(kind, { volume, target, staging, isBlock: isBlock(request) }),
+          work: () => this.#publish(kind, { volume, target, staging, request }),
         };
       case "nodeUnpublishVolume":
         return {
@@ -146,11 +149,29 @@ export class DriverVolumes {
     return {};
   }
 
-  #stage(volume: string, path: string, isDevice: boolean): object {
+  /** As on a real machine they do not change while it is mounted, and are those of what it is published from. */
+  #judgeOptions(path: string, from: string, request: Request): string[] {
+    const options = mountFlags(request);
+    const isMounted = this.#options.has(path);
+    for (const known of [path, ...(isMounted ? [] : [from])]) {
+      const before = this.#options.get(known) ?? String(options);
+      if (before !== String(options)) {
+        this.onViolation(
+          "volumes keep their mount options",
+          `${known} has "${before}", ${path} is to have "${options.join()}"`,
+        );
+      }
+    }
+    if (!isMounted) this.#options.set(path, String(options));
+    return options;
+  }
+
+  #stage(volume: string, path: string, request: Request): object {
     const known = this.#staged.get(volume);
     if (known !== undefined && known !== path) this.onViolation("volumes are staged once", `${volume} at ${path}`);
     if (this.#files.ownerOf(path) === undefined) throw failed("FailedPrecondition", `${path} is not there`);
-    if (known === undefined && !isDevice) void this.#mounts.mount(mountOf(volume, path));
+    const options = this.#judgeOptions(path, path, request);
+    if (known === undefined && !isBlock(request)) void this.#mounts.mount(mountOf(volume, path, options));
     this.#staged.set(volume, path);
     return {};
   }
@@ -163,21 +184,24 @@ export class DriverVolumes {
     if (this.#staged.get(volume) === path) {
       void this.#mounts.unmount(path);
       this.#staged.delete(volume);
+      this.#options.delete(path);
     }
     return {};
   }
 
-  #publish({ stages }: DriverKind, { volume, target, staging, isBlock: isDevice }: Publishing): object {
+  #publish({ stages }: DriverKind, { volume, target, staging, request }: Publishing): object {
     if (stages && this.#staged.get(volume) !== staging) {
       this.onViolation("volumes are published while they are staged", `${volume} at ${target}`);
       throw failed("FailedPrecondition", `${volume} is not staged`);
     }
+    const options = this.#judgeOptions(target, staging, request);
     if (this.#published.has(target)) return {};
+    const isDevice = isBlock(request);
     // Like many drivers, it creates missing parent directories.
     void this.#files.makeDirectory(isDevice ? target.slice(0, target.lastIndexOf("/")) : target, 0o750);
     void this.#files.write(isDevice ? target : `${target}/data`, "precious", 0o600);
     if (isDevice) this.#devices.add(target);
-    void this.#mounts.mount(mountOf(volume, target));
+    void this.#mounts.mount(mountOf(volume, target, options));
     this.#published.set(target, volume);
     return {};
   }
@@ -188,6 +212,7 @@ export class DriverVolumes {
       void this.#files.removeTree(target);
       this.#published.delete(target);
       this.#devices.delete(target);
+      this.#options.delete(target);
     }
     void this.#files.removeTree(target);
     return {};
@@ -203,10 +228,17 @@ function textOf(request: Request, name: string): string {
   return typeof value === "string" ? value : "";
 }
 
-function isBlock({ volumeCapability: capability }: Request): boolean {
-  if (typeof capability !== "object" || capability === null || !("accessType" in capability)) return false;
-  const { accessType: type } = capability;
-  return typeof type === "object" && type !== null && "case" in type && type.case === "block";
+function isBlock(request: Request): boolean {
+  return accessTypeOf(request)["case"] === "block";
+}
+
+function mountFlags(request: Request): string[] {
+  const flags = fieldsAt(accessTypeOf(request), "value")["mountFlags"];
+  return Array.isArray(flags) ? flags.map(String) : [];
+}
+
+function accessTypeOf(request: Request): Fields {
+  return fieldsAt(fieldsAt(request, "volumeCapability"), "accessType");
 }
 
 function requiredBytes({ capacityRange: range }: Request): bigint {
@@ -214,8 +246,8 @@ function requiredBytes({ capacityRange: range }: Request): bigint {
   return typeof bytes === "bigint" ? bytes : 0n;
 }
 
-function mountOf(source: string, target: string) {
-  return { source, target, fileSystem: "simulated", options: [], device: source };
+function mountOf(source: string, target: string, options: readonly string[]) {
+  return { source, target, fileSystem: "simulated", options, device: source };
 }
 
 function failed(code: RpcError["code"], message: string): RpcError {

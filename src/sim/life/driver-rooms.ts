@@ -12,8 +12,8 @@ import { usualConfig } from "./node-config.ts";
 import type { RoomParts } from "./node-settings.ts";
 import type { SimNode } from "./node.ts";
 
-/** The rooms of a node with CSI drivers. @param seLinux SELinux is enabled */
-export function driverRooms({ drivers }: Pick<SimNode, "drivers">, parts: RoomParts, seLinux = false): readonly Room[] {
+/** The rooms of a node with CSI drivers. */
+export function driverRooms({ drivers }: Pick<SimNode, "drivers">, parts: RoomParts): readonly Room[] {
   const { ports, record, gate, client, observer } = parts;
   const { clock, files, volumeFiles } = ports;
   const { rootDirectory } = usualConfig.node;
@@ -26,7 +26,6 @@ export function driverRooms({ drivers }: Pick<SimNode, "drivers">, parts: RoomPa
       rootDirectory,
       syncFrequencyMs: usualConfig.worker.syncFrequencyMs,
       asksVolumeHealth: false,
-      seLinux,
     },
   );
   const registry = new PluginRegistry(

@@ -2,10 +2,11 @@ import type { Pod } from "../../api/pod.ts";
 import { InvariantError, onBrokenInvariant } from "../../base/invariant.ts";
 import type { DecisionRecorder } from "../../pods/decision-recorder.ts";
 import { SimClock } from "../clock.ts";
-import { diskDevice, rawDevice } from "../csi/claimed-volumes.ts";
+import { diskDevice, rawDevice, stagingDriver } from "../csi/claimed-volumes.ts";
 import { MemoryFiles } from "../files.ts";
 import { SimRandom } from "../random.ts";
 import { Referee } from "../rules/referee.ts";
+import { enableSELinux } from "../selinux.ts";
 import { RuntimeWorld } from "../runtime-world.ts";
 import { drawWays } from "../runtime-ways.ts";
 import { allIsWell, type Faults, FaultWindows } from "./faults.ts";
@@ -21,7 +22,15 @@ import { errorText, type Problem, simulationGoesOn } from "./problem.ts";
 import { driverRooms } from "./driver-rooms.ts";
 import { machineRooms, prepareMachine } from "./sim-node-rooms.ts";
 import { act } from "./steps.ts";
-import { drawSubject, growsVolumes, hasDevices, hasDrivers, hasMachineRooms, isInCluster } from "./subjects.ts";
+import {
+  drawSubject,
+  growsVolumes,
+  hasDevices,
+  hasDrivers,
+  hasMachineRooms,
+  hasSELinux,
+  isInCluster,
+} from "./subjects.ts";
 import { clusterBase, clusterStage, drawCluster, tellReferee } from "./cluster-life.ts";
 import type { SimCluster } from "./cluster.ts";
 import type { Stage } from "./stage.ts";
@@ -132,6 +141,7 @@ class Life {
         ...withDrivers(seed),
         protectsMemory: hasMachineRooms(seed),
         usesQuotas: hasQuotas(seed),
+        hasSELinux: hasSELinux(seed),
       }),
       faults: this.#faults,
       onFault: strike,
@@ -180,6 +190,10 @@ class Life {
   async #play(): Promise<void> {
     if (hasMachineRooms(this.#seed)) await this.#switchOn();
     if (hasDrivers(this.#seed)) this.#installDrivers();
+    if (hasSELinux(this.#seed)) {
+      await enableSELinux(this.#node);
+      this.#cluster?.storage?.askForLabels(stagingDriver.name);
+    }
     this.#node.quotas.isOn = hasQuotas(this.#seed);
     this.#node.start();
     for (const step of this.#plan) {

@@ -78,6 +78,7 @@ export interface NodeManner {
   readonly isSeldomSynced?: boolean;
   /** Pods with user namespaces soon reuse IDs of others. */
   readonly hasFewIds?: boolean;
+  readonly hasSELinux?: boolean;
   /** Project quotas measure volumes. */
   readonly usesQuotas?: boolean;
   /** Feature gate MemoryQoS. */
@@ -115,6 +116,7 @@ export function drawConfig(random: SimRandom, manner: NodeManner = {}): KubeletC
     ...(manner.hasFewIds === true && { podIds: { ...podIds, length: fewPods * podIds.perPod } }),
     node: {
       ...usualConfig.node,
+      seLinux: manner.hasSELinux === true,
       resources: {
         ...resources,
         allocatable: manner.isTight === true ? little : allocatable,

@@ -67,7 +67,7 @@ export class SimNode {
   readonly objects = new SimObjects();
   readonly pressure = new SimPressure();
   readonly resources: SimMachineResources;
-  readonly kernelLog = new SimKernelLog();
+  readonly kernelLog: SimKernelLog;
   readonly firewall: SimFirewall;
   readonly power: MachinePower;
   readonly drivers: SimDrivers;
@@ -96,9 +96,9 @@ export class SimNode {
     const { clock } = settings;
     this.cgroups = new SimCgroups(() => settings.world.containers.values());
     this.resources = new SimMachineResources(clock, settings.world);
-    const calm = new FaultWindows(clock, {}, () => {});
     this.files = settings.files ?? new MemoryFiles(clock.incarnation());
     this.firewall = new SimFirewall(() => clock.nowMs);
+    this.kernelLog = new SimKernelLog(() => clock.nowMs);
     this.power = new MachinePower(clock, settings.world, this.files, this);
     this.foreignVolumes = new ForeignVolumes(this.files, this.mounts);
     this.drivers = new SimDrivers(clock, this.files, this.mounts);
@@ -106,7 +106,7 @@ export class SimNode {
     this.quotas = new SimProjectQuotas(this.files);
     this.power.onOff(() => loseMounts(this));
     this.files.knowMounts((path) => this.mounts.anyBelow(path));
-    this.#settings = { ...calmSettings, faults: calm, ...settings, files: this.files };
+    this.#settings = { ...calmSettings, faults: new FaultWindows(clock, {}, () => {}), ...settings, files: this.files };
     this.imagePolicy = this.#settings.imagePolicy;
     this.evictions = settings.evictions;
     this.desired = settings.cluster?.desired ?? new Map<string, Pod>();

@@ -26,3 +26,27 @@ test("OOM kills are Events of their pod, and of the node when it was out of memo
   await scene.pass(60_000);
   assert.equal(scene.nodeEvents.filter((event) => event.includes("SystemOOM")).length, 1);
 });
+
+test("a container's own OOM kill while the node's kubelet was down is an Event of its pod after the restart, once", async () => {
+  const scene = new ClusterScene();
+  const { cluster, node } = scene;
+  cluster.want(clusterPod("web"));
+  node.start();
+  await scene.pass(10_000);
+  const container = scene.runtime.running("uid-web", "main");
+  assert.ok(container);
+  const parent = scene.runtime.sandboxes.get(container.sandboxId)?.config.linux?.cgroupParent;
+  node.kill();
+  node.kernelLog.killed({ pid: 7, name: "helper", cgroup: `${parent}/${container.id}`, machine: false });
+  await scene.pass(10_000);
+  const told = (): string[] => scene.events("uid-web").filter((event) => event.includes("OOMKilling"));
+  const journaled = (): unknown[] => node.entries.filter(({ what }) => what === "OOMKilling").map((entry) => entry.pod);
+  node.start();
+  await scene.pass(60_000);
+  assert.equal(told().length, 1, "reported by the next run");
+  node.kill();
+  node.start();
+  await scene.pass(60_000);
+  assert.equal(told().length, 1, "and by no other");
+  assert.deepEqual(journaled(), [{ namespace: "default", name: "web", uid: "uid-web" }]);
+});

@@ -74,3 +74,16 @@ export function withClaimed(pod: Pod, volumes: readonly ClaimedVolume[]): Pod {
 export function withGroup(pod: Pod): Pod {
   return { ...pod, spec: { ...pod.spec, securityContext: { ...pod.spec.securityContext, fsGroup: 2000 } } };
 }
+
+/** Most pods have one of a few levels, and some have each file labelled instead. */
+export function withSELinux(pod: Pod, random: SimRandom): Pod {
+  const level = random.pick([undefined, "s0:c1,c2", "s0:c3,c4"]);
+  if (level === undefined) return pod;
+  const isRecursive = random.chance(0.2);
+  const securityContext = {
+    ...pod.spec.securityContext,
+    seLinuxOptions: { level },
+    ...(isRecursive && { seLinuxChangePolicy: "Recursive" }),
+  };
+  return { ...pod, spec: { ...pod.spec, securityContext } };
+}

@@ -5,12 +5,12 @@ import { withDefaults } from "../../sources/defaults.ts";
 import { behaviourCommand, hookCommand } from "../behaviour.ts";
 import { SimRandom } from "../random.ts";
 import { withClaims, withExport } from "./pod-claims.ts";
-import { withDeviceVolumes, withDriverVolumes, withGroup } from "./pod-driver-volumes.ts";
+import { withDeviceVolumes, withDriverVolumes, withGroup, withSELinux } from "./pod-driver-volumes.ts";
 import { withPriority } from "./pod-priority.ts";
 import { withoutSickness, withProbes } from "./pod-probes.ts";
 import { withResources } from "./pod-resources.ts";
 import { withVolumes } from "./pod-volumes.ts";
-import { growsVolumes, hasDevices, hasDrivers } from "./subjects.ts";
+import { growsVolumes, hasDevices, hasDrivers, hasSELinux } from "./subjects.ts";
 
 type Handler = NonNullable<NonNullable<Container["lifecycle"]>["preStop"]>;
 
@@ -40,6 +40,7 @@ const laterFeatures: Readonly<Record<string, (pod: Pod, random: SimRandom, wishe
   exports: (pod, random) => withExport(pod, random),
   driverVolumes: (pod, random, { seed }) => (hasDrivers(seed) ? withDriverVolumes(pod, random) : pod),
   deviceVolumes: (pod, random, { seed }) => (hasDevices(seed) ? withDeviceVolumes(pod, random) : pod),
+  seLinux: (pod, random, { seed }) => (hasSELinux(seed) ? withSELinux(pod, random) : pod),
   groups: (pod, random, { seed }) => (growsVolumes(seed) && random.chance(0.3) ? withGroup(pod) : pod),
 };
 

@@ -169,6 +169,11 @@ export function hasDevices(seed: number): boolean {
   return hasDrivers(seed) && Math.floor(seed / 15) % 3 === 1;
 }
 
+/** Whether the node of a seed's life has SELinux, and a driver that mounts volumes for one pod with labels. */
+export function hasSELinux(seed: number): boolean {
+  return hasDevices(seed) && seed % 2 === 1;
+}
+
 /** Whether the machine of a seed's life shuts down, and its kubelet has the rooms for the machine. */
 export function hasMachineRooms(seed: number): boolean {
   return seed % 12 === 5 && !isInCluster(seed);
