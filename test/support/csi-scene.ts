@@ -19,7 +19,7 @@ import { simHashing } from "../../src/sim/hashing.ts";
 import { silentLog, SimLoopDevices, SimMounts } from "../../src/sim/machine.ts";
 import { SimVolumeFiles } from "../../src/sim/volume-files.ts";
 import { VolumePaths } from "../../src/volumes/volume-paths.ts";
-import type { PreparedVolume } from "../../src/volumes/volume-plugin.ts";
+import type { KeptAttachment, PreparedVolume } from "../../src/volumes/volume-plugin.ts";
 import type { VolumeSpec } from "../../src/volumes/volume-spec.ts";
 import { StorageWaits } from "../../src/volumes/storage-waits.ts";
 import { VolumesOnDisk } from "../../src/volumes/volumes-on-disk.ts";
@@ -28,6 +28,9 @@ import { boundClaim, TestStorage } from "./storage.ts";
 
 export const root = "/var/lib/kubelet";
 const { signal } = new AbortController();
+
+/** Of a volume that needs none. */
+export const noAttachment: KeptAttachment = { wait: async () => undefined, look: async () => undefined };
 
 interface Call {
   readonly method: string;
