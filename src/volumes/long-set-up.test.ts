@@ -235,6 +235,26 @@ test("a canceled set-up that does not end holds up the next one, and the teardow
   assert.equal(slow.begunMs.length, 1);
 });
 
+test("a set-up that does not end is named while its pod's volumes wait to be removed", async () => {
+  const hung = Promise.withResolvers<void>();
+  slow.work = () => hung.promise;
+  const operation = new AbortController();
+  const waiting = wait(pod, operation.signal);
+  await pass(1_000);
+  operation.abort(new Error("the pod ends"));
+  await waiting;
+  const release = volumes.manager.release(podRef(pod), { cause }, signal);
+  await pass(30_000);
+  const silent = "volume far (d.example.org) does not answer: its set-up has not returned within 30 s";
+  const told = (): string[] =>
+    volumes.entries.flatMap(({ what, message }) => (what.startsWith("VolumeSil") ? [what, message] : []));
+  assert.deepEqual(told(), ["VolumeSilent", silent]);
+  hung.resolve();
+  await pass(0);
+  await release;
+  assert.deepEqual(told().slice(2), ["VolumeSilenceOver", silent]);
+});
+
 test("a pod's other volumes are refreshed while one is set up", async () => {
   slow.work = endsAt(1_000_000);
   const waiting = wait();

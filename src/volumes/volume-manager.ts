@@ -126,7 +126,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
       stats,
       waits,
     });
-    this.#upkeeps = new VolumeUpkeeps(deps.log, this.#setUp);
+    this.#upkeeps = new VolumeUpkeeps(deps, this.#setUp);
     this.#contents = new VolumeContents(deps, this.#setUp);
   }
 
@@ -224,16 +224,19 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     return await this.#contents.refresh({ pod, paths, memory }, following, cause, signal);
   }
 
-  /** Tears down the pod's volumes as found on the node; those that no plugin owns stay, and are reported. */
+  /**
+   * Tears down the pod's volumes as found on the node; those that no plugin owns stay, and are reported. As in upstream, a
+   * driver's call for one of them comes to its end before.
+   */
   async release(pod: PodRef, { cause }: Pick<Release, "cause">, signal: AbortSignal): Promise<void> {
     const memory = this.#memoryOf(pod.uid);
     memory.underWay?.cancel(new SetUpCanceled("the pod's volumes are being removed"));
     await this.#upkeeps.stop(pod.uid);
     memory.upkeeps.clear();
-    this.#deps.stats.forget(pod.uid);
-    this.#deps.waits.forget(pod.uid, ["set up"]);
     using _setUps = await memory.setUps.acquire(signal);
     using _turn = await memory.turn.acquire(signal);
+    this.#deps.stats.forget(pod.uid);
+    this.#deps.waits.forget(pod.uid, ["set up", "keep up"]);
     for (const plugin of this.#deps.plugins) plugin.forget?.(pod.uid);
     const paths = await this.#pathsOf(pod.uid);
     const found = await this.#onDisk.find(paths);
