@@ -38,6 +38,7 @@ import { VolumeContents } from "./volume-contents.ts";
 import { isExternal, type MountingPod, type VolumeMemory, VolumeSetUp } from "./volume-set-up.ts";
 import { inlineSpec } from "./volume-spec.ts";
 import type { VolumeStats } from "./volume-stats.ts";
+import { untilEnded } from "./until-ended.ts";
 import { VolumeUpkeeps } from "./volume-upkeeps.ts";
 import { VolumeSpecs } from "./volume-specs.ts";
 import { type VolumeUse, volumeUse } from "./volume-use.ts";
@@ -251,8 +252,10 @@ export class VolumeManager implements VolumeProvider, PodHolding {
 
   /** Ends the work on volumes, which stay as they are. */
   async close(): Promise<void> {
-    for (const { underWay } of this.#pods.values()) underWay?.cancel(new SetUpCanceled("podwright is stopping"));
-    await this.#upkeeps.close();
+    const all = [...this.#pods.values()];
+    for (const { underWay } of all) underWay?.cancel(new SetUpCanceled("podwright is stopping"));
+    const setUps = all.map((memory) => memory.setUps);
+    await untilEnded(this.#deps, this.#upkeeps.close(), setUps);
   }
 
   /** Upstream's full names of the plugins of a pod's volumes: of a claim's once its volume is known. */
