@@ -21,7 +21,15 @@ import { errorText, type Problem, simulationGoesOn } from "./problem.ts";
 import { driverRooms } from "./driver-rooms.ts";
 import { machineRooms, prepareMachine } from "./sim-node-rooms.ts";
 import { act } from "./steps.ts";
-import { drawSubject, growsVolumes, hasDevices, hasDrivers, hasMachineRooms, isInCluster } from "./subjects.ts";
+import {
+  drawSubject,
+  growsVolumes,
+  hasDevices,
+  hasDrivers,
+  hasMachineRooms,
+  hasUnlockedDrivers,
+  isInCluster,
+} from "./subjects.ts";
 import { clusterBase, clusterStage, drawCluster, tellReferee } from "./cluster-life.ts";
 import type { SimCluster } from "./cluster.ts";
 import type { Stage } from "./stage.ts";
@@ -214,7 +222,8 @@ class Life {
   #installDrivers(): void {
     const { power, drivers } = this.#node;
     const random = SimRandom.named(this.#seed, "power");
-    drivers.install(SimRandom.named(this.#seed, "answers of drivers"), false, growsVolumes(this.#seed));
+    const ways = { canMore: growsVolumes(this.#seed), hasNoLocks: hasUnlockedDrivers(this.#seed) };
+    drivers.install(SimRandom.named(this.#seed, "answers of drivers"), false, ways);
     if (hasDevices(this.#seed)) this.#node.disks.install(SimRandom.named(this.#seed, "disks"), [diskDevice, rawDevice]);
     power.onOff(() => {
       const afterMs = random.integer(3000, 90_000);
