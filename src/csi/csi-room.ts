@@ -226,7 +226,7 @@ export class CsiRoom {
 
   /** Runs until the signal aborts. Rejects only for a defect. */
   async run(signal: AbortSignal): Promise<void> {
-    // What waits for a call on its way would hold up the stop.
+    // What waits for a call on its way would delay the stop.
     using _calls = onAbort(signal, () => this.#drivers.stop());
     this.#objects.start(signal);
     this.#refresh.start(signal);

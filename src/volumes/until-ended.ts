@@ -8,7 +8,7 @@ const limitMs = 5_000;
 
 /**
  * Waits for canceled work on volumes, which would otherwise write files or the journal after the end of podwright. What
- * does not end is left: it must not hold up the stop.
+ * does not end is left: it must not delay the stop.
  * @param setUps of each pod; held by what was canceled before, too
  */
 export async function untilEnded(
