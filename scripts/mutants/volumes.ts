@@ -95,8 +95,15 @@ export const volumeMutants: readonly Mutant[] = [
     name: "attachment-without-the-node",
     lives,
     file: "src/volumes/attachments.ts",
-    from: "if (isListed && problem === undefined) {",
-    to: "if (problem === undefined) {",
+    from: "if (isListed && problem === undefined) return",
+    to: "if (problem === undefined) return",
+  },
+  {
+    name: "calls-canceled-with-their-pod",
+    lives,
+    file: "src/csi/csi-client.ts",
+    from: "signal: signal.aborted ? signal : stopping, migrated",
+    to: "signal, migrated",
   },
   {
     name: "earlier-stage-forgotten",

@@ -8,7 +8,7 @@ export async function machineInfo(
 ): Promise<MachineInfo> {
   const [machine, fileSystem] = await Promise.all([
     readMachineInfo(files, cgroups),
-    statsFiles.fileSystem(rootDirectory),
+    statsFiles.fileSystem(rootDirectory).catch(() => undefined),
   ]);
   return fileSystem === undefined ? machine : { ...machine, ephemeralStorageBytes: BigInt(fileSystem.capacityBytes) };
 }

@@ -44,15 +44,18 @@ export interface CsiClientParts {
   readonly name: string;
   readonly calls: RpcService<typeof Node> & Disposable;
   readonly accessModes: AccessModes;
+  /** Aborts when podwright stops. */
+  readonly stopping: AbortSignal;
   /** Called after each call. @param code of gRPC, including `OK` */
   readonly called: (driver: string, method: string, code: string, durationMs: number, migrated: boolean) => void;
   readonly observer?: OperationObserver;
 }
 
 export interface CsiCallOptions {
+  /** Of a call that changes something: keeps it from being made, and does not cancel it. */
   readonly signal: AbortSignal;
   /** The volume was migrated from an in-tree plugin. */
-  readonly migrated?: boolean;
+  readonly migrated?: boolean | undefined;
 }
 
 /** A call that undoes a volume's mounts, or its devices. */
@@ -126,14 +129,14 @@ export class CsiClient implements Disposable {
 
   async stage(request: MessageInitShape<typeof NodeStageVolumeRequestSchema>, options: CsiCallOptions): Promise<void> {
     const call = (limits: RpcCallOptions) => this.#parts.calls.nodeStageVolume(request, limits);
-    await this.#call("NodeStageVolume", request.volumeId, options, call);
+    await this.#change("NodeStageVolume", request.volumeId, options, call);
   }
 
   async unstage(volumeId: string, stagingTargetPath: string, options: CsiRemovalOptions): Promise<void> {
     const call = (limits: RpcCallOptions) =>
       this.#parts.calls.nodeUnstageVolume({ volumeId, stagingTargetPath }, limits);
     const operation = options.mode === "Block" ? "unmap_device" : "unmount_device";
-    await this.#measured(operation, options, () => this.#call("NodeUnstageVolume", volumeId, options, call));
+    await this.#measured(operation, options, () => this.#change("NodeUnstageVolume", volumeId, options, call));
   }
 
   async publish(
@@ -141,13 +144,13 @@ export class CsiClient implements Disposable {
     options: CsiCallOptions,
   ): Promise<void> {
     const call = (limits: RpcCallOptions) => this.#parts.calls.nodePublishVolume(request, limits);
-    await this.#call("NodePublishVolume", request.volumeId, options, call);
+    await this.#change("NodePublishVolume", request.volumeId, options, call);
   }
 
   async unpublish(volumeId: string, targetPath: string, options: CsiRemovalOptions): Promise<void> {
     const call = (limits: RpcCallOptions) => this.#parts.calls.nodeUnpublishVolume({ volumeId, targetPath }, limits);
     const operation = options.mode === "Block" ? "unmap_volume" : "volume_unmount";
-    await this.#measured(operation, options, () => this.#call("NodeUnpublishVolume", volumeId, options, call));
+    await this.#measured(operation, options, () => this.#change("NodeUnpublishVolume", volumeId, options, call));
   }
 
   async stats(
@@ -163,7 +166,7 @@ export class CsiClient implements Disposable {
     options: CsiCallOptions,
   ): Promise<void> {
     const call = (limits: RpcCallOptions) => this.#parts.calls.nodeExpandVolume(request, limits);
-    await this.#call("NodeExpandVolume", request.volumeId, options, call);
+    await this.#change("NodeExpandVolume", request.volumeId, options, call);
   }
 
   async #askCapabilities(options: CsiCallOptions): Promise<ReadonlySet<number>> {
@@ -183,6 +186,20 @@ export class CsiClient implements Disposable {
   ): Promise<void> {
     const label = { plugin: pluginLabel(csiDirectoryName, this.name), migrated };
     await measuredOperation(this.#parts, operation, label, call, signal);
+  }
+
+  /**
+   * A call that changes something. Its driver may be in the middle of a mount, and needs no locks: the specification has a
+   * volume's next call follow the end of this one. So only its deadline and the end of podwright cancel it.
+   */
+  async #change<T>(
+    method: string,
+    volume: string | undefined,
+    { signal, migrated }: CsiCallOptions,
+    call: (options: RpcCallOptions) => Promise<T>,
+  ): Promise<void> {
+    const { stopping } = this.#parts;
+    await this.#call(method, volume, { signal: signal.aborted ? signal : stopping, migrated }, call);
   }
 
   async #call<T>(

@@ -2,7 +2,7 @@ import type { ApiClient } from "../api-client/client.ts";
 import type { CsiDriver } from "../api/csi-node.ts";
 import type { NodeObject } from "../api/node.ts";
 import type { Pod } from "../api/pod.ts";
-import { orAborted } from "../base/abort.ts";
+import { onAbort, orAborted } from "../base/abort.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { StartUp } from "../base/start-up.ts";
 import type { Recorder } from "../journal/entry.ts";
@@ -222,6 +222,8 @@ export class CsiRoom {
 
   /** Runs until the signal aborts. Rejects only for a defect. */
   async run(signal: AbortSignal): Promise<void> {
+    // What waits for a call on its way would delay the stop.
+    using _calls = onAbort(signal, () => this.#drivers.stop());
     this.#objects.start(signal);
     this.#refresh.start(signal);
     this.#devices.start(signal);

@@ -3,8 +3,9 @@ import type { Cause } from "../journal/entry.ts";
 import type { Emitter } from "../base/emitter.ts";
 import { causeOf } from "../base/errors.ts";
 import { type ActionInput, perform } from "../journal/perform.ts";
+import { StorageLookupError } from "../objects/storage-lookup.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import type { AttachedVolume, VolumeUpkeep } from "../volumes/volume-plugin.ts";
+import type { AttachedVolume, KeptAttachment, VolumeUpkeep } from "../volumes/volume-plugin.ts";
 import { AwaitedError } from "../volumes/awaited-error.ts";
 import { measuredMount, pluginLabel } from "../volumes/volume-operations.ts";
 import { csiDirectoryName } from "./names.ts";
@@ -43,32 +44,42 @@ export class PublicationUpkeep implements VolumeUpkeep {
     return !this.#volume.isPublished || this.#volume.isOutdated;
   }
 
-  async run(
-    signal: AbortSignal,
-    waitForAttachment: () => Promise<AttachedVolume | undefined>,
-    retries: Emitter,
-  ): Promise<void> {
-    const { clock, journal } = this.#parts;
+  async run(signal: AbortSignal, attachment: KeptAttachment, retries: Emitter): Promise<void> {
+    const { clock } = this.#parts;
     const volume = this.#volume;
     const { namespace, name: podName } = volume.pod.metadata;
-    const { name, driver } = volume.source;
-    const attached = await waitForAttachment();
-    const isConfirmed = volume.isPublished;
-    const label = { plugin: pluginLabel(csiDirectoryName, driver), migrated: volume.source.isMigrated };
-    const published = (): Promise<void> =>
-      perform(journal, clock, publishedAgain(volume), async () => {
-        if (isConfirmed) await volume.republish(signal, attached);
-        else await volume.setUp(signal, attached);
-      });
+    const { name, driver, mode, isMigrated: migrated } = volume.source;
+    const label = { plugin: pluginLabel(csiDirectoryName, driver), migrated, mode };
     const again = `volume ${name} of pod ${namespace}/${podName} to be published again`;
     await untilDone(clock, again, signal, async () => {
+      const isConfirmed = volume.isPublished;
+      // A wait is no attempt yet; what it ends with is.
+      const waited = isConfirmed ? undefined : attachment.wait();
+      await waited?.catch(() => {});
+      signal.throwIfAborted();
+      // Read for each attempt: the volume may have been attached anew.
+      const attached = (): Promise<AttachedVolume | undefined> => waited ?? attachment.look();
       try {
-        await measuredMount(this.#parts, { ...label, mode: volume.source.mode }, published, signal);
+        await measuredMount(this.#parts, label, () => this.#publish(isConfirmed, attached, signal), signal);
         return undefined;
       } catch (error) {
         signal.throwIfAborted();
-        return { error, until: causeOf(error, AwaitedError)?.until, retries };
+        const leastMs = causeOf(error, StorageLookupError)?.pauseMs;
+        return { error, leastMs, until: causeOf(error, AwaitedError)?.until, retries };
       }
+    });
+  }
+
+  async #publish(
+    isConfirmed: boolean,
+    attached: () => Promise<AttachedVolume | undefined>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock, journal } = this.#parts;
+    const volume = this.#volume;
+    await perform(journal, clock, publishedAgain(volume), async () => {
+      if (isConfirmed) await volume.republish(signal, await attached());
+      else await volume.setUp(signal, await attached());
     });
   }
 }

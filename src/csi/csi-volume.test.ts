@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Emitter } from "../base/emitter.ts";
-import { CsiScene, csiSpec } from "../../test/support/csi-scene.ts";
+import { CsiScene, csiSpec, noAttachment } from "../../test/support/csi-scene.ts";
 import { podWith } from "../../test/support/pods.ts";
 import type { Pod } from "../api/pod.ts";
 import { loadVolumeData } from "./volume-data.ts";
@@ -44,7 +44,7 @@ test("what one version of a driver staged is not unstaged under a pod that came 
 });
 
 async function publishAgain({ upkeeps = [] }: PreparedVolume): Promise<void> {
-  await upkeeps[0]?.run(new AbortController().signal, async () => undefined, new Emitter());
+  await upkeeps[0]?.run(new AbortController().signal, noAttachment, new Emitter());
 }
 
 test("republishing gives the pod's group what the driver has written since", async () => {

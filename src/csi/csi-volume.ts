@@ -165,6 +165,8 @@ export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume
 
   /** @throws VolumeOperationError, or the signal's reason */
   async #step<T>(step: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    // A call before it has come to its end all the same.
+    signal.throwIfAborted();
     try {
       return await work();
     } catch (error) {

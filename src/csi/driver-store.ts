@@ -25,6 +25,7 @@ export class DriverStore {
   readonly #drivers = new Map<string, RegisteredDriver>();
   /** Clients of ended registrations whose calls are still in progress. */
   readonly #leaving = new Set<CsiClient>();
+  readonly #stopping = new AbortController();
   /** Driver name to its waiters for the registration. */
   readonly #awaited = new Map<string, PromiseWithResolvers<void>>();
 
@@ -70,7 +71,8 @@ export class DriverStore {
     const { Node, VolumeCapability_AccessMode_Mode: accessModes } = await import("../ports/gen/csi/v1/csi_pb.js");
     signal?.throwIfAborted();
     const calls = plugins.connect(Node, endpoint, `CSI driver ${name}`);
-    const client = new CsiClient({ clock, name, calls, accessModes, called, observer });
+    const { signal: stopping } = this.#stopping;
+    const client = new CsiClient({ clock, name, calls, accessModes, stopping, called, observer });
     this.remove(name);
     this.#drivers.set(name, { client, version });
     this.#awaited.get(name)?.resolve();
@@ -98,8 +100,13 @@ export class DriverStore {
     return awaited.promise;
   }
 
-  /** Calls in progress end as canceled, with an unknown outcome. */
+  /** Calls in progress end as canceled, with an unknown outcome, and others are not made any more. */
+  stop(): void {
+    this.#stopping.abort(new Error("podwright is stopping"));
+  }
+
   close(): void {
+    this.stop();
     for (const name of this.names) this.remove(name);
     for (const client of this.#leaving) client[Symbol.dispose]();
     this.#leaving.clear();

@@ -34,7 +34,7 @@ export class ExpansionUpkeep implements VolumeUpkeep {
     return isPublished && drivers.has(source.driver) && expansions.isDue(this.#claimed);
   }
 
-  async run(signal: AbortSignal, _attached: unknown, retries: Emitter): Promise<void> {
+  async run(signal: AbortSignal, _attachment: unknown, retries: Emitter): Promise<void> {
     const { clock, drivers, expansions } = this.#parts;
     const { name, driver, isMigrated } = this.#volume.source;
     using _keeping = expansions.keep(this.#claimed);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { CsiScene, csiSpec, root } from "../../test/support/csi-scene.ts";
+import { CsiScene, csiSpec, noAttachment, root } from "../../test/support/csi-scene.ts";
 import { podWith } from "../../test/support/pods.ts";
 import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
 import type { Pod } from "../api/pod.ts";
@@ -52,7 +52,7 @@ async function sync(volume: PreparedVolume): Promise<void> {
   const upkeep = volume.upkeeps?.find(({ name }) => name === "expansion");
   assert.ok(upkeep);
   if (!upkeep.isDue()) return;
-  upkeep.run(signal, async () => undefined, retries).catch(assert.fail);
+  upkeep.run(signal, noAttachment, retries).catch(assert.fail);
   await scene.clock.advance(0);
 }
 

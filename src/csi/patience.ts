@@ -5,6 +5,8 @@ import { pauseBeforeRetry } from "../volumes/retry-pause.ts";
 /** A failed attempt, and what may allow an earlier retry. */
 export interface FailedTry {
   readonly error: unknown;
+  /** The shortest wait, ms. */
+  readonly leastMs?: number | undefined;
   /** Ends the wait early. */
   readonly until?: Promise<void> | undefined;
   /** So does each of its events. */

@@ -82,6 +82,7 @@ export class VolumeCalls {
       secrets,
       volumeContext: attributes,
     };
+    signal.throwIfAborted();
     await this.#perform("StageVolume", `stage volume ${name}`, () =>
       client.stage(request, { signal, migrated: this.#source.isMigrated }),
     );
@@ -113,6 +114,7 @@ export class VolumeCalls {
       secrets: { ...secrets, ...(inSecrets && tokens) },
       volumeContext: { ...attributes, ...info, ...(!inSecrets && tokens) },
     };
+    signal.throwIfAborted();
     await this.#perform("PublishVolume", `publish volume ${name}`, async () => {
       calling();
       await client.publish(request, { signal, migrated: this.#source.isMigrated });

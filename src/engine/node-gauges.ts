@@ -27,7 +27,7 @@ export function nodeGauges(
     sample: async (withPods) => {
       const [sample, disk, [processors = ""]] = await Promise.all([
         withPods ? stats.sample("resources") : machineAlone.collect("resources"),
-        files.fileSystem(directory),
+        files.fileSystem(directory).catch(() => undefined),
         files.readTexts(["/proc/stat"]),
       ]);
       const { cpu, memory } = sample.machine.sample;

@@ -150,8 +150,7 @@ export class NodeStats {
     uids: ReadonlySet<string>,
     ask: { readonly anew: boolean; readonly layers: boolean },
   ): Promise<ReadonlyMap<string, PodStorage>> {
-    const pods = this.#pods().filter(({ ref }) => uids.has(ref.uid));
-    return await this.#storage.ofPods(pods, ask);
+    return await this.#storage.ofPods(this.#pods(), uids, ask);
   }
 
   /** As `WritableLayers.left` answers. */

@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { silentLog } from "../../test/support/sources.ts";
+import { FileError } from "../ports/files.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { simHashing } from "../sim/hashing.ts";
 import { ImageAccess } from "./image-access.ts";
 import { countImageRecords } from "./image-records.ts";
 import type { SecretCredential, VerificationPolicy } from "./pull-record.ts";
 
+const recordOf = (id: string): string => `/kubelet/image_manager/pulled/sha256-${simHashing.sha256(id)}`;
 const clock = new ManualClock();
 const image = "r.io/app:1";
 const present = { id: "sha256:1", repoTags: ["r.io/app:1"], repoDigests: [] };
@@ -17,6 +20,10 @@ const shown =
   (...secrets: readonly SecretCredential[]) =>
   async (): Promise<readonly SecretCredential[]> =>
     secrets;
+
+const diskFails = async (): Promise<never> => {
+  throw new FileError("EIO", "/", "EIO: the disk fails");
+};
 
 function open(files: MemoryFiles, policy: VerificationPolicy["policy"] = "NeverVerifyPreloadedImages"): ImageAccess {
   const deps = { clock, files, hashing: simHashing, log: silentLog };
@@ -37,7 +44,7 @@ test("the credentials of a pull are known after a restart", async () => {
   await access.pulling(image);
   assert.deepEqual(await counts(), { intents: 1, pulled: 0 });
   assert.equal(await access.pulled({ image, imageRef: present.id, with: own }), true);
-  await access.settled(image, "told");
+  await access.settled(image, "recorded");
   await files.writeAtomic("/kubelet/image_manager/pulled/notes.txt", new Uint8Array(), 0o600);
   assert.deepEqual(await counts(), { intents: 0, pulled: 1 });
   await files.remove("/kubelet/image_manager/pulled/notes.txt");
@@ -57,7 +64,7 @@ test("an image whose pull was interrupted by a kill has to be verified, by any o
   assert.equal(await next.isProven("alias.io/app", present, shown(own)), false);
   assert.equal(await next.isProven("r.io/else", { ...present, repoTags: [] }, shown()), true);
   await next.pulled({ image, imageRef: present.id, with: own });
-  await next.settled(image, "told");
+  await next.settled(image, "recorded");
   assert.equal(await next.isProven(image, present, shown(own)), true);
 });
 
@@ -66,7 +73,7 @@ test("a pull with unknown outcome keeps its marker, and so do others in progress
   const access = open(files);
   await access.pulling(image);
   await access.pulling(image);
-  await access.settled(image, "told");
+  await access.settled(image, "recorded");
   assert.equal(await access.isProven(image, present, shown()), false);
   await access.settled(image, "unknown");
   assert.equal(await open(files).isProven(image, present, shown()), false);
@@ -95,6 +102,29 @@ test("an unreadable record requires a registry check", async () => {
   assert.equal(await open(files).isProven(image, present, shown()), true);
 });
 
+test("a record that cannot be read once is not written over, and read again", async (t) => {
+  const files = await disk();
+  await open(files).pulled({ image, imageRef: present.id, with: own });
+  const access = open(files);
+  t.mock.method(files, "read", diskFails, { times: 2 });
+  assert.equal(await access.isProven(image, present, shown(own)), false);
+  assert.equal(await access.pulled({ image, imageRef: present.id, with: other }), false, "its marker stays");
+  assert.equal(await access.isProven(image, present, shown(own)), true);
+  assert.equal(await access.pulled({ image, imageRef: present.id, with: other }), true);
+  for (const secret of [own, other]) assert.equal(await open(files).isProven(image, present, shown(secret)), true);
+});
+
+test("a record that could not be written is written by the next pull", async (t) => {
+  const files = await disk();
+  const access = open(files);
+  const use = { image, imageRef: present.id, with: own };
+  t.mock.method(files, "writeAtomic", diskFails, { times: 1 });
+  assert.equal(await access.pulled(use), false);
+  assert.equal(await open(files).isPulled(present), false);
+  assert.equal(await access.pulled(use), true);
+  assert.equal(await open(files).isPulled(present), true);
+});
+
 test("an unreadable pull marker requires a registry check for its image, an unreadable directory for every image", async () => {
   const files = await disk();
   await open(files).pulling(image);
@@ -120,7 +150,7 @@ test("with the feature gate off nothing is recorded, as upstream", async () => {
   const access = open(files, "Off");
   await access.pulling(image);
   assert.equal(await access.pulled({ image, imageRef: present.id, with: own }), true);
-  await access.settled(image, "told");
+  await access.settled(image, "recorded");
   assert.deepEqual(await files.list("/kubelet"), []);
   await open(files).pulled({ image, imageRef: present.id, with: own });
   assert.equal(await access.isProven(image, present, shown(other)), true, "what was kept before has no say");
@@ -160,4 +190,60 @@ test("records of removed images are deleted, except for recent pulls that the li
   assert.equal((await countImageRecords(files, "/kubelet")).pulled, 3);
   const gone = { ...present, id: "sha256:2" };
   assert.equal(await access.isProven(image, gone, shown()), true, "now as one that nobody pulled");
+});
+
+test("a pull that ends while its image's old record is removed keeps its own", async (t) => {
+  const files = await disk();
+  const access = open(files);
+  await access.pulled({ image, imageRef: present.id, with: other });
+  await clock.advance(1000);
+  const unlink = files.remove.bind(files);
+  const pulls: Promise<boolean>[] = [];
+  const removal = t.mock.method(files, "remove", async (path: string) => {
+    pulls.push(access.pulled({ image, imageRef: present.id, with: own }));
+    await setImmediate();
+    await unlink(path);
+    await setImmediate();
+  });
+  assert.equal(await access.prune([], clock.monotonic()), true);
+  assert.deepEqual(await Promise.all(pulls), [true]);
+  assert.equal(removal.mock.callCount(), 1);
+  for (const each of [access, open(files)]) {
+    assert.equal(await each.isProven(image, present, shown()), false, "it is no preloaded image");
+    assert.equal(await each.isProven(image, present, shown(own)), true);
+    assert.equal(await each.isProven(image, present, shown(other)), false);
+  }
+});
+
+test("an image whose record could not be removed still counts as pulled", async (t) => {
+  const files = await disk();
+  const access = open(files);
+  await access.pulled({ image, imageRef: present.id, with: own });
+  await clock.advance(1000);
+  t.mock.method(files, "remove", diskFails, { times: 1 });
+  assert.equal(await access.prune([], clock.monotonic()), false);
+  assert.equal(await access.isProven(image, present, shown()), false);
+});
+
+test("records that cannot be decoded, read or removed stay, and the others are removed all the same", async (t) => {
+  const files = await disk();
+  for (const id of ["sha256:1", "sha256:2", "sha256:3"]) await open(files).pulled({ image, imageRef: id, with: own });
+  const [first, second] = [recordOf("sha256:1"), recordOf("sha256:2")];
+  await files.write(first, `{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v9"}`, 0o600);
+  await files.write(recordOf("sha256:0"), await files.read(recordOf("sha256:3"), 1e6), 0o600);
+  await clock.advance(1000);
+  const access = open(files);
+  const unlink = files.remove.bind(files);
+  const removal = t.mock.method(files, "remove", async (path: string) => {
+    await (path === second ? diskFails() : unlink(path));
+  });
+  const left = async (): Promise<string[]> =>
+    (await files.list("/kubelet/image_manager/pulled")).map(({ name }) => `/kubelet/image_manager/pulled/${name}`);
+  assert.equal(await access.prune([], clock.monotonic()), false);
+  assert.deepEqual(new Set(await left()), new Set([first, second, recordOf("sha256:0")]));
+  removal.mock.restore();
+  t.mock.method(files, "read", diskFails, { times: 1 });
+  assert.equal(await access.prune([], clock.monotonic()), false, "one could not be read");
+  assert.equal(await access.prune([], clock.monotonic()), true, "nothing else can be done");
+  assert.deepEqual(new Set(await left()), new Set([first, recordOf("sha256:0")]));
 });

@@ -1,16 +1,16 @@
 import { errorMessage } from "../base/errors.ts";
 import { formatTime } from "../base/time.ts";
+import { Turns } from "../base/turns.ts";
 import type { AccessJudgement, Observer } from "../journal/observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import { FileError, type Files } from "../ports/files.ts";
 import type { Hashing } from "../ports/hashing.ts";
 import type { Logger } from "../ports/log.ts";
-import { imageRecordDirectory, isImageRecord } from "./image-records.ts";
+import { imageRecordDirectory, imageRecordName, isImageRecord, maxRecordBytes } from "./image-records.ts";
+import { type PullEnd, PullIntents } from "./pull-intents.ts";
 import {
   decodePulledRecord,
-  decodePullIntent,
   encodePulledRecord,
-  encodePullIntent,
   mustVerify,
   type PodCredential,
   provenAccess,
@@ -35,14 +35,8 @@ export interface PresentImage {
   readonly repoDigests: readonly string[];
 }
 
-interface Intents {
-  /** Number of pulls in progress by image. */
-  readonly counts: Map<string, number>;
-  /** Names of unreadable files. */
-  readonly bad: ReadonlySet<string>;
-}
-
-const maxBytes = 16 * 1024 * 1024;
+/** Bad: it cannot be decoded. Unreadable: it may be fine, and is read again. */
+type Found = PulledRecord | "bad" | "unreadable" | null;
 
 /**
  * Records the credentials that images were pulled with, so that a pod uses only images that it could pull itself
@@ -52,12 +46,15 @@ const maxBytes = 16 * 1024 * 1024;
 export class ImageAccess {
   readonly #deps: ImageAccessDependencies;
   readonly #policy: VerificationPolicy;
+  /** Of the records. */
   readonly #directory: string;
-  /** By image ID; null: none, "bad": unreadable. */
-  readonly #records = new Map<string, PulledRecord | "bad" | null>();
-  /** Markers of images being pulled with a pod's credential, now or when an earlier run ended. */
-  #intents: Promise<Intents> | undefined;
-  #writing: Promise<void> = Promise.resolve();
+  readonly #intents: PullIntents;
+  /** By image ID; null: none. */
+  readonly #records = new Map<string, Exclude<Found, "unreadable">>();
+  /** Image IDs whose record is newer than its file. */
+  readonly #unwritten = new Set<string>();
+  /** By file name: a record is read, written and removed in turn. */
+  readonly #turns = new Turns();
   /** The last pull of images in this run, monotonic ms, by image ID: not every pull changes the record. */
   readonly #pulledAt = new Map<string, number>();
 
@@ -65,7 +62,8 @@ export class ImageAccess {
   constructor(deps: ImageAccessDependencies, policy: VerificationPolicy, rootDirectory: string) {
     this.#deps = deps;
     this.#policy = policy;
-    this.#directory = `${rootDirectory}/${imageRecordDirectory}`;
+    this.#directory = `${rootDirectory}/${imageRecordDirectory}/pulled`;
+    this.#intents = new PullIntents(deps, `${rootDirectory}/${imageRecordDirectory}/pulling`);
   }
 
   /** False: nothing is verified or recorded. */
@@ -101,8 +99,8 @@ export class ImageAccess {
   ): Promise<AccessJudgement> {
     const record = await this.#record(present.id);
     const names = [image, ...present.repoTags, ...present.repoDigests];
-    const wasPulling = record === null ? await this.#wasPulling(names) : false;
-    if (record === "bad" || wasPulling === "unknown") return "error";
+    const wasPulling = record === null ? await this.#intents.has(names) : false;
+    if (record === "bad" || record === "unreadable" || wasPulling === "unknown") return "error";
     const byKubelet = record !== null || wasPulling;
     if (!mustVerify(this.#policy, image, byKubelet)) return "credentialPolicyAllowed";
     if (record === null) return "mustAuthenticate";
@@ -119,51 +117,34 @@ export class ImageAccess {
    */
   async pulling(image: string): Promise<void> {
     if (!this.isOn) return;
-    const { files } = this.#deps;
-    let counts: Map<string, number>;
     try {
-      ({ counts } = await this.#loadIntents());
-      await files.makeDirectory(`${this.#directory}/pulling`, 0o700);
-      await files.writeAtomic(this.#intentPath(image), encodePullIntent(image), 0o600);
+      await this.#intents.begin(image);
     } catch (error) {
       throw new Error(`failed to record image pull intent: ${errorMessage(error)}`, { cause: error });
     }
-    counts.set(image, (counts.get(image) ?? 0) + 1);
+  }
+
+  /** Ends a marked pull. */
+  async settled(image: string, end: PullEnd): Promise<void> {
+    if (this.isOn) await this.#intents.end(image, end);
   }
 
   /**
-   * Ends a marked pull.
-   * @param outcome told: its result has been recorded; unknown: it may have pulled the image
+   * Records a pull.
+   * @returns false when the record cannot be read or written: the registry is then checked again, or is after a restart
    */
-  async settled(image: string, outcome: "told" | "unknown"): Promise<void> {
-    if (!this.isOn) return;
-    const { counts } = await this.#loadIntents();
-    const others = (counts.get(image) ?? 1) - 1;
-    if (others > 0 || outcome === "unknown") {
-      counts.set(image, others);
-      return;
-    }
-    try {
-      await this.#deps.files.remove(this.#intentPath(image));
-      counts.delete(image);
-    } catch (error) {
-      this.#deps.log.warn("cannot remove an image pull intent", { image, error: errorMessage(error) });
-    }
-  }
-
-  /** Records a pull. False when the record cannot be written: the registry is then checked again after a restart. */
   async pulled(use: PulledImageUse): Promise<boolean> {
     if (!this.isOn) return true;
     this.#pulledAt.set(use.imageRef, this.#deps.clock.monotonic());
-    await this.#record(use.imageRef);
+    // Written over, it would lose what else gives access.
+    if ((await this.#record(use.imageRef)) === "unreadable") return false;
     return await this.#remember(use);
   }
 
   /** Whether a kubelet of this node pulled the image, according to the records. */
   async isPulled(image: PresentImage): Promise<boolean> {
     for (const reference of referencesOf(image)) {
-      const record = await this.#record(reference);
-      if (record !== null && record !== "bad") return true;
+      if (isRecord(await this.#record(reference))) return true;
     }
     return false;
   }
@@ -178,51 +159,71 @@ export class ImageAccess {
     if (!this.isOn) return true;
     const { files, log } = this.#deps;
     const kept = new Set(present.flatMap(referencesOf).map((reference) => this.#fileName(reference)));
-    const directory = `${this.#directory}/pulled`;
+    let isDone = true;
+    const failed = (path: string, error: unknown): void => {
+      // What fails for one usually fails for all.
+      if (isDone) log.warn("cannot remove records of images that are gone", { path, error: errorMessage(error) });
+      isDone = false;
+    };
+    const entries = await files.list(this.#directory).catch((error: unknown) => {
+      failed(this.#directory, error);
+      return [];
+    });
+    for (const { name } of entries) {
+      if (!isImageRecord(name) || kept.has(name)) continue;
+      await this.#forget(name, beganMs).catch((error: unknown) => failed(`${this.#directory}/${name}`, error));
+    }
+    return isDone;
+  }
+
+  /** @throws FileError when the record cannot be read or removed */
+  async #forget(name: string, beganMs: number): Promise<void> {
+    using _turn = await this.#turns.take(name);
+    const { files, log } = this.#deps;
+    const path = `${this.#directory}/${name}`;
+    const bytes = await files.read(path, maxRecordBytes).catch(absent);
+    if (bytes === undefined) return;
+    const imageRef = imageOf(bytes);
+    if (imageRef === undefined || this.#fileName(imageRef) !== name) {
+      log.warn("an image pull record cannot be decoded and stays", { path });
+      return;
+    }
+    if ((this.#pulledAt.get(imageRef) ?? -Infinity) >= beganMs) return;
+    // Before the removal: a pull that ends during it starts a new record, which is written afterwards.
+    this.#pulledAt.delete(imageRef);
+    this.#unwritten.delete(imageRef);
+    this.#records.set(imageRef, null);
     try {
-      for (const { name } of await files.list(directory)) {
-        if (isImageRecord(name) && !kept.has(name)) await this.#forget(`${directory}/${name}`, beganMs);
-      }
-      return true;
-    } catch (error) {
-      log.warn("cannot remove records of images that are gone", { path: directory, error: errorMessage(error) });
-      return false;
+      await files.remove(path);
+    } finally {
+      if (this.#records.get(imageRef) === null) this.#records.delete(imageRef);
     }
   }
 
-  async #forget(path: string, beganMs: number): Promise<void> {
-    const { files } = this.#deps;
-    const forget = async (): Promise<void> => {
-      const { imageRef } = decodePulledRecord(new TextDecoder().decode(await files.read(path, maxBytes)));
-      if ((this.#pulledAt.get(imageRef) ?? -Infinity) >= beganMs) return;
-      await files.remove(path);
-      this.#records.delete(imageRef);
-      this.#pulledAt.delete(imageRef);
-    };
-    // In order with writes, so that the record of a pull that has just ended is not mistaken for the previous one.
-    const forgotten = this.#writing.then(forget);
-    this.#writing = forgotten.catch(() => {});
-    await forgotten;
-  }
-
   async #remember(use: PulledImageUse): Promise<boolean> {
-    const known = this.#records.get(use.imageRef);
+    const { imageRef } = use;
+    const known = this.#records.get(imageRef);
     const before = known === "bad" || known === null ? undefined : known;
     const record = withAccess(before, use, formatTime(this.#deps.clock.now()));
-    if (record === before) return true;
-    this.#records.set(use.imageRef, record);
-    const written = this.#writing.then(() => this.#write(use.imageRef));
-    this.#writing = written.then(() => {});
-    return await written;
+    if (record !== before) {
+      this.#records.set(imageRef, record);
+      this.#unwritten.add(imageRef);
+    }
+    return await this.#write(imageRef);
   }
 
   async #write(imageRef: string): Promise<boolean> {
+    if (!this.#unwritten.has(imageRef)) return true;
     const { files, log } = this.#deps;
+    const name = this.#fileName(imageRef);
+    using _turn = await this.#turns.take(name);
     const record = this.#records.get(imageRef);
-    if (record === undefined || record === null || record === "bad") return true;
+    // Another write may have had it.
+    if (!this.#unwritten.has(imageRef) || !isRecord(record)) return true;
     try {
-      await files.makeDirectory(`${this.#directory}/pulled`, 0o700);
-      await files.writeAtomic(this.#recordPath(imageRef), encodePulledRecord(record), 0o600);
+      await files.makeDirectory(this.#directory, 0o700);
+      await files.writeAtomic(`${this.#directory}/${name}`, encodePulledRecord(record), 0o600);
+      if (this.#records.get(imageRef) === record) this.#unwritten.delete(imageRef);
       return true;
     } catch (error) {
       log.warn("cannot store the image pull record", { imageRef, error: errorMessage(error) });
@@ -230,21 +231,23 @@ export class ImageAccess {
     }
   }
 
-  async #record(imageRef: string): Promise<PulledRecord | "bad" | null> {
+  async #record(imageRef: string): Promise<Found> {
     const known = this.#records.get(imageRef);
     if (known !== undefined) return known;
-    const read = await this.#read(imageRef);
-    // A record may have been written during the read.
+    using _turn = await this.#turns.take(this.#fileName(imageRef));
+    // Another caller may have read or replaced it.
     const since = this.#records.get(imageRef);
     if (since !== undefined) return since;
-    this.#records.set(imageRef, read);
+    const read = await this.#read(imageRef);
+    if (read !== "unreadable") this.#records.set(imageRef, read);
     return read;
   }
 
-  async #read(imageRef: string): Promise<PulledRecord | "bad" | null> {
-    const path = this.#recordPath(imageRef);
+  async #read(imageRef: string): Promise<Found> {
+    const path = `${this.#directory}/${this.#fileName(imageRef)}`;
     try {
-      const record = decodePulledRecord(new TextDecoder().decode(await this.#deps.files.read(path, maxBytes)));
+      const bytes = await this.#deps.files.read(path, maxRecordBytes);
+      const record = decodePulledRecord(new TextDecoder().decode(bytes));
       return record.imageRef === imageRef ? record : null;
     } catch (error) {
       if (error instanceof FileError && error.code === "ENOENT") return null;
@@ -252,66 +255,30 @@ export class ImageAccess {
         path,
         error: errorMessage(error),
       });
-      return "bad";
+      return error instanceof FileError && error.code !== "EFBIG" ? "unreadable" : "bad";
     }
-  }
-
-  /** Whether a pull of it was interrupted. */
-  async #wasPulling(names: readonly string[]): Promise<boolean | "unknown"> {
-    try {
-      const { counts, bad } = await this.#loadIntents();
-      if (names.some((name) => bad.has(this.#fileName(name)))) return "unknown";
-      return names.some((name) => counts.has(name));
-    } catch (error) {
-      this.#deps.log.warn("cannot read image pull intents; verifying at the registry", {
-        path: `${this.#directory}/pulling`,
-        error: errorMessage(error),
-      });
-      return "unknown";
-    }
-  }
-
-  /** @throws FileError when the markers cannot be listed; the next call retries */
-  #loadIntents(): Promise<Intents> {
-    this.#intents ??= this.#readIntents().catch((error: unknown) => {
-      this.#intents = undefined;
-      throw error;
-    });
-    return this.#intents;
-  }
-
-  async #readIntents(): Promise<Intents> {
-    const { files, log } = this.#deps;
-    const directory = `${this.#directory}/pulling`;
-    const counts = new Map<string, number>();
-    const bad = new Set<string>();
-    const entries = await files.list(directory).catch((error: unknown) => {
-      if (error instanceof FileError && error.code === "ENOENT") return [];
-      throw error;
-    });
-    for (const { name } of entries) {
-      if (!isImageRecord(name)) continue;
-      const path = `${directory}/${name}`;
-      try {
-        counts.set(decodePullIntent(new TextDecoder().decode(await files.read(path, maxBytes))), 0);
-      } catch (error) {
-        bad.add(name);
-        log.warn("cannot read an image pull intent", { path, error: errorMessage(error) });
-      }
-    }
-    return { counts, bad };
   }
 
   #fileName(name: string): string {
-    return `sha256-${this.#deps.hashing.sha256(name)}`;
+    return imageRecordName(this.#deps.hashing, name);
   }
+}
 
-  #recordPath(imageRef: string): string {
-    return `${this.#directory}/pulled/${this.#fileName(imageRef)}`;
-  }
+function isRecord(found: Found | undefined): found is PulledRecord {
+  return typeof found === "object" && found !== null;
+}
 
-  #intentPath(image: string): string {
-    return `${this.#directory}/pulling/${this.#fileName(image)}`;
+/** Undefined for a file that is gone. */
+function absent(error: unknown): undefined {
+  if (!(error instanceof FileError && error.code === "ENOENT")) throw error;
+}
+
+/** The image that an encoded record is about; undefined: it cannot be decoded. */
+function imageOf(bytes: Uint8Array): string | undefined {
+  try {
+    return decodePulledRecord(new TextDecoder().decode(bytes)).imageRef;
+  } catch {
+    return undefined;
   }
 }
 

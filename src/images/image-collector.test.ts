@@ -222,6 +222,18 @@ test("a failed or ineffective removal affects no other image and is reported", a
   );
 });
 
+test("a collection ends as soon as there is room, also if a removal failed while others made it", async () => {
+  const scene = new Scene();
+  await scene.seen(["fails", { size: 300 }], ["b", { size: 300 }]);
+  scene.otherBytes = 400;
+  scene.onRemove = () => {
+    scene.otherBytes = 0;
+    throw new CriError("Unknown", "RemoveImage", "device or resource busy");
+  };
+  await scene.collector.collect(signal);
+  assert.deepEqual([...scene.images.keys()], ["fails", "b"]);
+});
+
 test("images unused for the maximum age are removed from a file system with room, once this run is as old", async () => {
   const scene = new Scene({ maxAgeMs: 60 * minute });
   scene.used.add("b");

@@ -265,9 +265,10 @@ export class ImageCollector {
     let now = room;
     let removedBytes = 0;
     for (const image of pass.verdicts.unused) {
-      if (!(await this.#remove(pass, image, "space", cause))) continue;
-      removedBytes += image.sizeBytes;
-      const hopes = removedBytes >= shortage.bytesToFree;
+      // A removal that fails may take long, and others may have made room meanwhile.
+      const isGone = await this.#remove(pass, image, "space", cause);
+      if (isGone) removedBytes += image.sizeBytes;
+      const hopes = isGone && removedBytes >= shortage.bytesToFree;
       now = hopes ? await fileSystem.roomOnceFreed(mountPoint, isEnough, signal) : await fileSystem.room(mountPoint);
       if (isEnough(now)) break;
     }

@@ -23,6 +23,7 @@ import {
 } from "./image-puller.ts";
 import { ImageReferenceError, withDefaultTag } from "./image-reference.ts";
 import { credentialHash, type TrackedCredential } from "./keyring.ts";
+import type { PullEnd } from "./pull-intents.ts";
 import type { PullCredentials, PullSecret } from "./pull-credentials.ts";
 import { decidePull, judgePullFailure, looksFirst, type PullFailure, type PullPolicy } from "./pull-decision.ts";
 import { pullMessages } from "./pull-messages.ts";
@@ -286,16 +287,17 @@ export class ImageManager {
     const all = await credentials();
     const noted = all.some(({ source, account }) => source !== undefined || account !== undefined);
     if (noted) await access.pulling(image);
-    let known = true;
+    let end: PullEnd = "unknown";
     try {
       const pulled = await this.#puller.pull({ spec, sandboxConfig, credentials: all }, signal);
-      known = await access.pulled({ image, imageRef: pulled.imageRef, with: this.#pulledWith(pulled.credential) });
+      const used = this.#pulledWith(pulled.credential);
+      if (await access.pulled({ image, imageRef: pulled.imageRef, with: used })) end = "recorded";
       return pulled;
     } catch (error) {
-      known = !signal.aborted && !isOutcomeUnknown(error);
+      if (!signal.aborted && !isOutcomeUnknown(error)) end = "failed";
       throw error;
     } finally {
-      if (noted) await access.settled(image, known ? "told" : "unknown");
+      if (noted) await access.settled(image, end);
     }
   }
 

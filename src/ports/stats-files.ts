@@ -35,8 +35,8 @@ export interface OpenFiles {
 }
 
 /**
- * Cheap reads of kernel and disk statistics. Nothing rejects: missing files are undefined, as containers exit while
- * they are measured.
+ * Cheap reads of kernel and disk statistics. Missing files are undefined, as containers exit while they are measured.
+ * Nothing rejects, but what accesses a disk: with FileError `ETIMEDOUT`, which names it, while that does not answer.
  */
 export interface StatsFiles {
   readonly cgroups: CgroupLayout;

@@ -113,7 +113,11 @@ async function processFigures(files: StatsFiles, { pids }: CgroupSample): Promis
 }
 
 async function fileSystemView(files: StatsFiles, path: string): Promise<FileSystemView | undefined> {
-  const [usage, device] = await Promise.all([files.fileSystem(path), files.deviceOf(path)]);
+  const unknown = (): undefined => {};
+  const [usage, device] = await Promise.all([
+    files.fileSystem(path).catch(unknown),
+    files.deviceOf(path).catch(unknown),
+  ]);
   if (usage === undefined || device === undefined) return undefined;
   const { capacityBytes, usedBytes, inodes, inodesFree } = usage;
   return { device, capacityBytes, usedBytes, inodes, inodesFree };

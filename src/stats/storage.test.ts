@@ -4,6 +4,7 @@ import { ManualClock, settle } from "../../test/support/manual-clock.ts";
 import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
 import { silentLog } from "../../test/support/sources.ts";
 import { RecordedStatsFiles } from "../../test/support/stats.ts";
+import type { PodSpec } from "../api/pod.ts";
 import { containerId } from "../base/ids.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { FileSystemUsage, TreeUsage } from "../ports/stats-files.ts";
@@ -35,11 +36,11 @@ class StallingFiles extends RecordedStatsFiles {
   }
 }
 
-function scene() {
+function scene(spec: Partial<PodSpec> = {}) {
   const [clock, files] = [new ManualClock(), new StallingFiles({ version: 2, root: "/cg" })];
   const naming = { cgroupRoot: "/", cgroupDriver: "cgroupfs", runtime: runtimeWays("containerd") } as const;
   const pods = ["one", "two"].map((name) => {
-    const pod = testPod({}, `uid-${name}`, name);
+    const pod = testPod(spec, `uid-${name}`, name);
     const status = testStatus([testSandbox()], [testContainer({ id: containerId(`c-${name}`) })]);
     const made = statsPod(pod, status, naming);
     assert.ok(made);
@@ -58,10 +59,12 @@ function scene() {
     external: () => [],
     runtime: { measuresImages: true },
   };
-  const stats = new StorageStats({ clock, files, cri, log: silentLog, volumes, layers, ...places }, signal);
-  const measure = async (): Promise<ReadonlyMap<string, PodStorage>> =>
-    await stats.ofPods(pods, { anew: true, layers: true });
-  return { clock, files, measure };
+  const warnings: unknown[] = [];
+  const log = { ...silentLog, warn: (_message: string, fields: object = {}) => warnings.push(fields) };
+  const stats = new StorageStats({ clock, files, cri, log, volumes, layers, ...places }, signal);
+  const measure = async (running = pods, anew = true): Promise<ReadonlyMap<string, PodStorage>> =>
+    await stats.ofPods(running, new Set(running.map(({ ref }) => ref.uid)), { anew, layers: true });
+  return { clock, files, pods, measure, warnings };
 }
 
 test("a pod whose storage stalls is missing after 5 seconds, and the others are there", async () => {
@@ -86,4 +89,24 @@ test("what pods use is known although the file system that they are on does not 
   const { ephemeral } = (await measured).get("uid-one") ?? {};
   assert.ok((ephemeral?.usedBytes ?? 0) > 0);
   assert.equal(ephemeral?.capacityBytes, undefined);
+});
+
+test("what is known of a pod is forgotten once it no longer runs, also on a node that nobody scrapes", async () => {
+  const { clock, files, pods, measure, warnings } = scene({ volumes: [{ name: "data", emptyDir: {} }] });
+  const measured = async (running = pods): Promise<string[]> => {
+    files.asked.length = 0;
+    await measure(running, false);
+    return files.asked.filter((path) => path.endsWith("/data"));
+  };
+  assert.equal(new Set(await measured()).size, 2);
+  assert.deepEqual(await measured(), [], "within the period the figures do");
+  await measured(pods.slice(1));
+  assert.deepEqual(new Set((await measured()).map((path) => path.includes("uid-one"))), new Set([true]));
+  files.stalled = "_one_";
+  for (const running of [pods, pods, pods.slice(1), pods]) {
+    const reading = measure(running);
+    await clock.advance(5000);
+    await reading;
+  }
+  assert.equal(warnings.length, 2, "a stall is logged once for each life of the pod");
 });

@@ -68,8 +68,11 @@ export class StorageStats {
   #problem = "";
   readonly #fileSystems: BoundedSources;
   readonly #ofEach: BoundedSources;
-  /** Pods and file systems that were not measured when that was last tried: each is logged once. */
-  readonly #missed = new Set<string>();
+  /**
+   * Pods and file systems that were not measured when that was last tried, each logged once, with the UID of the pod that
+   * they were asked for.
+   */
+  readonly #missed = new Map<string, string | undefined>();
 
   /** @param signal cancels measurements */
   constructor(deps: StorageDependencies, signal: AbortSignal) {
@@ -81,8 +84,8 @@ export class StorageStats {
 
   /** The node and its running pods. */
   async collect(pods: readonly StatsPod[]): Promise<NodeStorage> {
-    const { clock, rootDirectory, volumes } = this.#deps;
-    volumes.keep(new Set(pods.map(({ ref }) => ref.uid)));
+    const { clock, rootDirectory } = this.#deps;
+    this.#forgetOthers(pods);
     const [fileSystem, usage] = await Promise.all([this.#fileSystem(rootDirectory), this.#runtimeUsage()]);
     const timeMs = clock.now();
     const used = fileSystem && { bytes: fileSystem.usedBytes, inodes: fileSystem.inodes - fileSystem.inodesFree };
@@ -96,12 +99,16 @@ export class StorageStats {
 
   /**
    * Some pods only. One that cannot be measured in time is missing, and so it is in the next ones, as long as that hangs.
+   * @param running all running pods
    * @param ask anew: measure now where possible. layers: include writable layers, which requires the runtime
    */
   async ofPods(
-    pods: readonly StatsPod[],
+    running: readonly StatsPod[],
+    uids: ReadonlySet<string>,
     { anew, layers }: { readonly anew: boolean; readonly layers: boolean },
   ): Promise<ReadonlyMap<string, PodStorage>> {
+    this.#forgetOthers(running);
+    const pods = running.filter(({ ref }) => uids.has(ref.uid));
     if (anew) this.#runtime = undefined;
     const containers = pods.flatMap((pod) => pod.containers.map(({ id }) => id));
     const [fileSystem, measured] = await Promise.all([
@@ -113,43 +120,57 @@ export class StorageStats {
     return await this.#ofPods(pods, { fileSystem, usage, layers: measured, anew });
   }
 
+  /** Forgets what is known of pods that are gone. */
+  #forgetOthers(running: readonly StatsPod[]): void {
+    const uids = new Set<string>(running.map(({ ref }) => ref.uid));
+    this.#deps.volumes.keep(uids);
+    for (const [source, uid] of this.#missed) if (uid !== undefined && !uids.has(uid)) this.#missed.delete(source);
+  }
+
   async #ofPods(pods: readonly StatsPod[], seen: Omit<Measuring, "places">): Promise<Map<string, PodStorage>> {
     const places = new Map<string, Promise<FileSystemUsage | undefined>>();
     const measured = pods.map(async (pod) => {
       const { uid, namespace, name } = pod.ref;
       const work = async (): Promise<PodStorage> => await this.#ofPod(pod, { ...seen, places });
-      const storage = await this.#read(this.#ofEach, `the storage of ${namespace}/${name} (${uid})`, work);
+      const storage = await this.#read(this.#ofEach, `the storage of ${namespace}/${name} (${uid})`, work, uid);
       return storage === undefined ? [] : [[uid, storage] as const];
     });
     return new Map((await Promise.all(measured)).flat());
   }
 
-  async #fileSystem(path: string): Promise<FileSystemUsage | undefined> {
+  async #fileSystem(path: string, uid?: string): Promise<FileSystemUsage | undefined> {
     if (path === "") return undefined;
     const work = async (): Promise<FileSystemUsage | undefined> => await this.#deps.files.fileSystem(path);
-    return await this.#read(this.#fileSystems, `the file system at ${path}`, work);
+    return await this.#read(this.#fileSystems, `the file system at ${path}`, work, uid);
   }
 
-  async #read<T>(sources: BoundedSources, source: string, work: () => Promise<T>): Promise<T | undefined> {
+  /** @param uid the pod's that it is read for; undefined: it is the node's */
+  async #read<T>(
+    sources: BoundedSources,
+    source: string,
+    work: () => Promise<T>,
+    uid: string | undefined,
+  ): Promise<T | undefined> {
     let why: string | undefined;
     const result = await sources.read(source, work, (problem) => (why = problem));
     this.#signal.throwIfAborted();
     if (why === undefined) this.#missed.delete(source);
     else if (!this.#missed.has(source)) {
-      this.#missed.add(source);
+      this.#missed.set(source, uid);
       this.#deps.log.warn("cannot measure storage", { source, error: why });
     }
     return result;
   }
 
-  /** Log bytes of each container, including rotated files. */
+  /** Log bytes of each container of the running pods, including rotated files. */
   async logFamily(pods: readonly StatsPod[]): Promise<Family> {
+    this.#forgetOthers(pods);
     const measured = pods.flatMap(({ ref, pod, containers }) => {
       const directory = podLogDirectory(this.#deps.podLogsRoot, pod.metadata);
       return containers.map(async ({ name }): Promise<Sample[]> => {
         const path = `${directory}/${name}`;
         const work = async (): Promise<TreeUsage | undefined> => await this.#deps.files.filesUsage(path);
-        const used = await this.#read(this.#fileSystems, `the logs in ${path}`, work);
+        const used = await this.#read(this.#fileSystems, `the logs in ${path}`, work, ref.uid);
         return used === undefined ? [] : [{ labels: [ref.uid, ref.namespace, ref.name, name], value: used.bytes }];
       });
     });
@@ -175,7 +196,7 @@ export class StorageStats {
     for (const container of pod.containers) {
       const logs = await files.filesUsage(`${logDirectory}/${container.name}`);
       if (logs !== undefined) used.push(logs);
-      const rootfs = await this.#layerStats(container.id, measuring);
+      const rootfs = await this.#layerStats(pod.ref.uid, container.id, measuring);
       if (rootfs !== undefined) used.push({ bytes: rootfs.usedBytes ?? 0, inodes: rootfs.inodesUsed ?? 0 });
       containers.set(container.id, {
         name: container.name,
@@ -203,21 +224,18 @@ export class StorageStats {
     return { containers, volumes: allVolumes, volumesMs, ephemeral: fsStats(timeMs, fileSystem, sum) };
   }
 
-  async #layerStats(container: string, { usage, layers, places }: Measuring): Promise<FsStats | undefined> {
+  async #layerStats(uid: string, container: string, measuring: Measuring): Promise<FsStats | undefined> {
     const { clock } = this.#deps;
-    const measured = layers.get(container);
-    if (measured !== undefined) return fsStats(clock.now(), await this.#place(measured.path, places), measured);
-    const layer = usage.layers.get(container);
-    return layer && usageStats(layer, await this.#place(layer.fsId?.mountpoint ?? "", places), clock);
+    const measured = measuring.layers.get(container);
+    if (measured !== undefined) return fsStats(clock.now(), await this.#place(measured.path, uid, measuring), measured);
+    const layer = measuring.usage.layers.get(container);
+    return layer && usageStats(layer, await this.#place(layer.fsId?.mountpoint ?? "", uid, measuring), clock);
   }
 
-  async #place(
-    mountpoint: string,
-    places: Map<string, Promise<FileSystemUsage | undefined>>,
-  ): Promise<FileSystemUsage | undefined> {
+  async #place(mountpoint: string, uid: string, { places }: Measuring): Promise<FileSystemUsage | undefined> {
     let place = places.get(mountpoint);
     if (place === undefined) {
-      place = this.#fileSystem(mountpoint);
+      place = this.#fileSystem(mountpoint, uid);
       places.set(mountpoint, place);
     }
     return await place;

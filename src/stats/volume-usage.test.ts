@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { podWith } from "../../test/support/pods.ts";
+import type { Pod } from "../api/pod.ts";
+import { FileError } from "../ports/files.ts";
 import type { StatsFiles, TreeUsage } from "../ports/stats-files.ts";
 import type { VolumeStats } from "./summary-types.ts";
 import { type MeasuredVolumes, VolumeUsage } from "./volume-usage.ts";
@@ -98,4 +100,23 @@ test("a pod's figures are as old as the first of its volumes, when the others ta
   await clock.advance(1500);
   const { stats, measuredMs } = await measuring;
   assert.deepEqual([stats.length, measuredMs], [2, beganMs]);
+});
+
+test("a walk that is refused because its disk hangs leaves the figures of before, and its place to others", async () => {
+  const clock = new ManualClock();
+  let isHanging = false;
+  const treeUsage = async (path: string): Promise<TreeUsage> => {
+    if (isHanging && !path.includes("/other")) throw new FileError("ETIMEDOUT", "/", "the disk does not answer");
+    return { bytes: 10, inodes: 2 };
+  };
+  const files = { fileSystem: async () => fileSystem, treeUsage };
+  const usage = new VolumeUsage({ clock, files }, { rootDirectory: "/var/lib/kubelet", periodMs: 60_000 }, signal);
+  const podOf = (name: string): Pod => podWith({ volumes: [{ name, emptyDir: {} }] }, { uid: name });
+  const before = await usage.of(podOf("one"));
+  assert.equal(before.stats.length, 1);
+  isHanging = true;
+  await clock.advance(1000);
+  for (const name of ["two", "three", "four"]) assert.deepEqual((await usage.of(podOf(name))).stats, []);
+  assert.deepEqual(await usage.of(podOf("one"), true), before);
+  assert.equal((await usage.of(podOf("other"))).stats.length, 1);
 });

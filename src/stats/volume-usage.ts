@@ -90,7 +90,7 @@ export class VolumeUsage {
     for (const uid of this.#known.keys()) if (!uids.has(uid)) this.#known.delete(uid);
   }
 
-  /** Never rejects: unmeasurable volumes are omitted until the next measurement. */
+  /** Never rejects: unmeasurable volumes are omitted until the next measurement, and a disk that hangs ends this one. */
   async #measure(pod: Pod, known: Known, directories: readonly VolumeDirectory[]): Promise<void> {
     const { clock, files, quotaUsage } = this.#deps;
     const stats: VolumeStats[] = [];
@@ -108,7 +108,7 @@ export class VolumeUsage {
       }
       known.measured = { stats, measuredMs: firstMs };
     } catch {
-      // The node is shutting down.
+      // A disk does not answer: what was measured before holds, with its age. Or the node is shutting down.
     }
     known.atMs = clock.monotonic();
     known.running = undefined;

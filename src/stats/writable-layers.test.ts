@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock, settle } from "../../test/support/manual-clock.ts";
+import { FileError } from "../ports/files.ts";
 import type { TreeUsage } from "../ports/stats-files.ts";
 import { WritableLayers } from "./writable-layers.ts";
 
@@ -11,7 +12,7 @@ class Scene {
     ["a", 1],
     ["b", 2],
   ]);
-  readonly trees = new Map<string, TreeUsage | "hangs">([
+  readonly trees = new Map<string, TreeUsage | "hangs" | "refused">([
     ["/s/1/fs", { bytes: 4096, inodes: 2 }],
     ["/s/2/fs", { bytes: 8192, inodes: 3 }],
   ]);
@@ -23,6 +24,7 @@ class Scene {
       upperDirectories: async (pids: readonly number[]) => pids.map((pid) => (pid === 9 ? undefined : `/s/${pid}/fs`)),
       treeUsage: async (path: string, signal: AbortSignal) => {
         const tree = this.trees.get(path);
+        if (tree === "refused") throw new FileError("ETIMEDOUT", "/s", "the disk does not answer");
         if (tree !== "hangs") return tree;
         return await new Promise<undefined>((_, reject) =>
           signal.addEventListener("abort", () => {
@@ -31,7 +33,10 @@ class Scene {
           }),
         );
       },
-      fileSystemNumber: async (path: string) => (this.trees.has(path) ? 1 : undefined),
+      fileSystemNumber: async (path: string) => {
+        if (this.trees.get(path) === "refused") throw new FileError("ETIMEDOUT", "/s", "the disk does not answer");
+        return this.trees.has(path) ? 1 : undefined;
+      },
     };
     const deps = { clock: this.clock, files, processes: async () => this.processes };
     this.layers = new WritableLayers(deps, new AbortController().signal);
@@ -72,4 +77,12 @@ test("layers of removed containers are freed once their directories are gone; of
   assert.deepEqual(await layers.left(["a", "b", "c"]), { there: ["b"], unknown: ["c"] });
   trees.delete("/s/2/fs");
   assert.deepEqual(await layers.left(["a", "b"]), { there: [], unknown: [] });
+});
+
+test("layers on a disk that does not answer are missing alone, and not taken for removed", async () => {
+  const { layers, trees } = new Scene();
+  await layers.measure(["a", "b"]);
+  trees.set("/s/1/fs", "refused");
+  assert.deepEqual([...(await layers.measure(["a", "b"])).keys()], ["b"]);
+  assert.deepEqual(await layers.left(["a", "b"]), { there: ["a", "b"], unknown: [] });
 });

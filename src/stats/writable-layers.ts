@@ -60,9 +60,15 @@ export class WritableLayers {
     const there: string[] = [];
     for (const id of containers) {
       const path = this.#known.get(id);
-      if (path !== undefined && (await this.#deps.files.fileSystemNumber(path)) !== undefined) there.push(id);
+      if (path !== undefined && (await this.#isThere(path))) there.push(id);
     }
     return { there, unknown: containers.filter((id) => !this.#known.has(id)) };
+  }
+
+  /** On a disk that does not answer it frees nothing yet. */
+  async #isThere(path: string): Promise<boolean> {
+    const number = await this.#deps.files.fileSystemNumber(path).catch(() => "hangs" as const);
+    return number !== undefined;
   }
 
   async #find(containers: readonly string[]): Promise<void> {
@@ -87,7 +93,8 @@ export class WritableLayers {
     const path = this.#known.get(id);
     if (path === undefined) return;
     using _walk = await this.#walks.take("later", signal);
-    const used = await this.#deps.files.treeUsage(path, signal);
+    // One whose disk does not answer is missing, and the others are measured.
+    const used = await this.#deps.files.treeUsage(path, signal).catch(() => undefined);
     if (used !== undefined) found.set(id, { path, ...used });
   }
 }

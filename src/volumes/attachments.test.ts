@@ -77,3 +77,31 @@ test("many volumes that wait are read ten times a second together", () => {
   assert.equal(nextLookMs(60_000, 1), 3000);
   assert.equal(nextLookMs(3_600_000, 3), 10_000);
 });
+
+test("of a published volume only the VolumeAttachment is read, whatever the Node lists", async () => {
+  const answers: (VolumeAttachment | Error)[] = [
+    { metadata: { name: "a" }, status: { attached: true, attachmentMetadata: { disk: "b" } } },
+    { metadata: { name: "a", deletionTimestamp: "2026-01-01T00:00:00Z" }, status: { attached: true } },
+    { metadata: { name: "a" }, status: { attached: false } },
+    new Error("not found"),
+  ];
+  const storage = {
+    attachment: async (): Promise<VolumeAttachment> => {
+      const answer = answers.shift();
+      if (answer === undefined || answer instanceof Error) throw answer ?? new Error("too many looks");
+      return answer;
+    },
+  } satisfies Partial<StorageLookup> as unknown as StorageLookup;
+  const attachments = new Attachments({
+    clock: new ManualClock(),
+    node: new NodeVolumes(),
+    storage,
+    byController: true,
+  });
+  const request = { volumeName, attachmentName: "a", limitReached: undefined };
+  const look = () => attachments.look(request, new AbortController().signal);
+  assert.deepEqual(await look(), { attachmentName: "a", metadata: { disk: "b" } });
+  await assert.rejects(look(), { message: "volume attachment is being deleted" });
+  await assert.rejects(look(), { message: `volume ${volumeName} is not attached for volume attachment a` });
+  await assert.rejects(look(), { message: "GET error for volume attachment a: not found" });
+});

@@ -63,13 +63,9 @@ export class Attachments {
     waiting: (why: string) => void,
     signal: AbortSignal,
   ): Promise<AttachedVolume> {
-    const { node, byController, clock } = this.#deps;
+    const { node, clock } = this.#deps;
     const { volumeName, attachmentName } = request;
-    if (!byController) {
-      throw new VolumeError(
-        "attaching volumes from the kubelet is not supported (enableControllerAttachDetach is false)",
-      );
-    }
+    this.#checkSupport();
     node.use(volumeName, uid);
     const wait = new WakeableWait(clock, `volume ${volumeName} to be attached`);
     using _seen = node.onSeen(() => wait.wake());
@@ -89,9 +85,7 @@ export class Attachments {
       const isListed = wasListed && this.#isListed(volumeName);
       if (attachment === undefined) continue;
       const problem = attachmentProblem(attachment, volumeName);
-      if (isListed && problem === undefined) {
-        return { attachmentName, metadata: attachment.status?.attachmentMetadata ?? {} };
-      }
+      if (isListed && problem === undefined) return attachedBy(attachment);
       const { limitReached } = request;
       if (limitReached !== undefined && attachment.status?.attachError?.errorCode === resourceExhausted) {
         limitReached();
@@ -101,6 +95,24 @@ export class Attachments {
       if (isListed) throw new VolumeError(problem);
       waiting(problem);
     }
+  }
+
+  /**
+   * Of a volume that is published here already: upstream reads the VolumeAttachment only, whatever the Node lists.
+   * @throws VolumeError, or the signal's reason
+   */
+  async look({ volumeName, attachmentName }: AttachmentRequest, signal: AbortSignal): Promise<AttachedVolume> {
+    this.#checkSupport();
+    const attachment = await this.#read(attachmentName, signal);
+    const problem = attachmentProblem(attachment, volumeName);
+    if (problem !== undefined) throw new VolumeError(problem);
+    return attachedBy(attachment);
+  }
+
+  #checkSupport(): void {
+    if (this.#deps.byController) return;
+    const why = "attaching volumes from the kubelet is not supported (enableControllerAttachDetach is false)";
+    throw new VolumeError(why);
   }
 
   #waits(): Disposable {
@@ -117,10 +129,19 @@ export class Attachments {
   /** @param isListed the Node lists the volume, so that a missing VolumeAttachment is a problem */
   async #look(name: string, isListed: boolean, signal: AbortSignal): Promise<VolumeAttachment | undefined> {
     try {
-      return await this.#deps.storage.attachment(name, signal);
+      return await this.#read(name, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (!isListed) return undefined;
+      throw error;
+    }
+  }
+
+  async #read(name: string, signal: AbortSignal): Promise<VolumeAttachment> {
+    try {
+      return await this.#deps.storage.attachment(name, signal);
+    } catch (error) {
+      signal.throwIfAborted();
       const message = `GET error for volume attachment ${name}: ${errorMessage(error)}`;
       throw new VolumeError(message, { cause: error });
     }
@@ -131,6 +152,10 @@ export class Attachments {
       ? "volume is not in the list of VolumesAttached in the node's status"
       : "volume has not been added to the list of VolumesInUse in the node's volume status";
   }
+}
+
+function attachedBy({ metadata, status }: VolumeAttachment): AttachedVolume {
+  return { attachmentName: metadata.name, metadata: status?.attachmentMetadata ?? {} };
 }
 
 /** Why an attachment is not complete; undefined: it is. Pure. */

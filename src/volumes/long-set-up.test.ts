@@ -235,6 +235,49 @@ test("a canceled set-up that does not end holds up the next one, and the teardow
   assert.equal(slow.begunMs.length, 1);
 });
 
+test("a set-up that does not end is named while its pod's volumes wait to be removed", async () => {
+  const hung = Promise.withResolvers<void>();
+  slow.work = () => hung.promise;
+  const operation = new AbortController();
+  const waiting = wait(pod, operation.signal);
+  await pass(1_000);
+  operation.abort(new Error("the pod ends"));
+  await waiting;
+  const release = volumes.manager.release(podRef(pod), { cause }, signal);
+  await pass(30_000);
+  const silent = "volume far (d.example.org) does not answer: its set-up has not returned within 30 s";
+  const told = (): string[] =>
+    volumes.entries.flatMap(({ what, message }) => (what.startsWith("VolumeSil") ? [what, message] : []));
+  assert.deepEqual(told(), ["VolumeSilent", silent]);
+  hung.resolve();
+  await pass(0);
+  await release;
+  assert.deepEqual(told().slice(2), ["VolumeSilenceOver", silent]);
+});
+
+for (const isHanging of [false, true]) {
+  test(`the end of podwright waits for a set-up that ${isHanging ? "hangs no longer than 5 s" : "nothing waits for"}`, async () => {
+    const ending = Promise.withResolvers<void>();
+    slow.work = () => ending.promise;
+    const operation = new AbortController();
+    const waiting = wait(pod, operation.signal);
+    await pass(1_000);
+    operation.abort(new Error("the pod ends"));
+    await waiting;
+    let isClosed = false;
+    const closed = volumes.manager.close().then(() => (isClosed = true));
+    await pass(4_000);
+    assert.equal(isClosed, false);
+    if (isHanging) await pass(1_000);
+    else ending.resolve();
+    await pass(0);
+    await closed;
+    const { length } = volumes.entries;
+    if (!isHanging) await pass(60_000);
+    assert.equal(volumes.entries.length, length);
+  });
+}
+
 test("a pod's other volumes are refreshed while one is set up", async () => {
   slow.work = endsAt(1_000_000);
   const waiting = wait();

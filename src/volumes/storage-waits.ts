@@ -9,7 +9,8 @@ export interface StorageWork {
   readonly volume: string;
   /** A driver's name, or that of a volume type: `local`. */
   readonly driver: string;
-  readonly operation: "set up" | "tear down" | "measure";
+  /** keep up: publish it again, or expand it, while its pod runs. */
+  readonly operation: "set up" | "tear down" | "measure" | "keep up";
 }
 
 /** Work that takes long. */
@@ -18,10 +19,17 @@ export interface StorageWait extends StorageWork {
 }
 
 /** How messages name it. */
-export const workNouns = { "set up": "set-up", "tear down": "teardown", measure: "measurement" } as const;
+export const workNouns = {
+  "set up": "set-up",
+  "tear down": "teardown",
+  measure: "measurement",
+  "keep up": "upkeep",
+} as const;
 
 /** Work that takes longer is reported. */
 export const namedAfterMs = 30_000;
+
+const allWork: readonly StorageWork["operation"][] = ["set up", "measure", "tear down", "keep up"];
 
 interface Wait extends StorageWait {
   /** Fires when it is to be reported. */
@@ -64,7 +72,7 @@ export class StorageWaits {
   }
 
   /** Drops the pod's waits, except for the teardown of its volumes. */
-  forget(uid: string, operations: readonly StorageWork["operation"][] = ["set up", "measure", "tear down"]): void {
+  forget(uid: string, operations: readonly StorageWork["operation"][] = allWork): void {
     for (const [key, wait] of this.#waits) {
       if (wait.pod.uid === uid && operations.includes(wait.operation)) this.#end(key, wait);
     }

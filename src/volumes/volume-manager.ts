@@ -39,6 +39,7 @@ import { VolumeContents } from "./volume-contents.ts";
 import { isExternal, type MountingPod, type VolumeMemory, VolumeSetUp } from "./volume-set-up.ts";
 import { inlineSpec } from "./volume-spec.ts";
 import type { VolumeStats } from "./volume-stats.ts";
+import { untilEnded } from "./until-ended.ts";
 import { VolumeUpkeeps } from "./volume-upkeeps.ts";
 import { VolumeSpecs } from "./volume-specs.ts";
 import { type VolumeUse, volumeUse } from "./volume-use.ts";
@@ -127,7 +128,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
       stats,
       waits,
     });
-    this.#upkeeps = new VolumeUpkeeps(deps.log, this.#setUp);
+    this.#upkeeps = new VolumeUpkeeps(deps, this.#setUp);
     this.#contents = new VolumeContents(deps, this.#setUp);
   }
 
@@ -225,16 +226,19 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     return await this.#contents.refresh({ pod, paths, memory }, following, cause, signal);
   }
 
-  /** Tears down the pod's volumes as found on the node; those that no plugin owns stay, and are reported. */
+  /**
+   * Tears down the pod's volumes as found on the node; those that no plugin owns stay, and are reported. As in upstream, a
+   * driver's call for one of them comes to its end before.
+   */
   async release(pod: PodRef, { cause }: Pick<Release, "cause">, signal: AbortSignal): Promise<void> {
     const memory = this.#memoryOf(pod.uid);
     memory.underWay?.cancel(new SetUpCanceled("the pod's volumes are being removed"));
     await this.#upkeeps.stop(pod.uid);
     memory.upkeeps.clear();
-    this.#deps.stats.forget(pod.uid);
-    this.#deps.waits.forget(pod.uid, ["set up"]);
     using _setUps = await memory.setUps.acquire(signal);
     using _turn = await memory.turn.acquire(signal);
+    this.#deps.stats.forget(pod.uid);
+    this.#deps.waits.forget(pod.uid, ["set up", "keep up"]);
     for (const plugin of this.#deps.plugins) plugin.forget?.(pod.uid);
     const paths = await this.#pathsOf(pod.uid);
     const found = await this.#onDisk.find(paths);
@@ -249,8 +253,10 @@ export class VolumeManager implements VolumeProvider, PodHolding {
 
   /** Ends the work on volumes, which stay as they are. */
   async close(): Promise<void> {
-    for (const { underWay } of this.#pods.values()) underWay?.cancel(new SetUpCanceled("podwright is stopping"));
-    await this.#upkeeps.close();
+    const all = [...this.#pods.values()];
+    for (const { underWay } of all) underWay?.cancel(new SetUpCanceled("podwright is stopping"));
+    const setUps = all.map((memory) => memory.setUps);
+    await untilEnded(this.#deps, this.#upkeeps.close(), setUps);
   }
 
   /** Upstream's full names of the plugins of a pod's volumes: of a claim's once its volume is known. */

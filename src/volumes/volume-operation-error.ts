@@ -1,3 +1,4 @@
+import type { VolumeSpec } from "./volume-spec.ts";
 import { errorMessage } from "../base/errors.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 
@@ -14,4 +15,9 @@ export class VolumeOperationError extends VolumeError {
     });
     this.name = "VolumeOperationError";
   }
+}
+
+/** The beginning of a volume's steps, as upstream names them. Pure. */
+export function mountStep({ mode }: Pick<VolumeSpec, "mode">): "MapVolume" | "MountVolume" {
+  return mode === "Block" ? "MapVolume" : "MountVolume";
 }

@@ -88,10 +88,20 @@ export interface VolumeUpkeep {
   isDue(): boolean;
   /**
    * A failure does not change the volume, and is reported by the plugin.
-   * @param attached waits for the result of the plugin's `attachment`
    * @param retries a user's requests to retry now what is in back-off
    */
-  run(signal: AbortSignal, attached: () => Promise<AttachedVolume | undefined>, retries: Emitter): Promise<void>;
+  run(signal: AbortSignal, attachment: KeptAttachment, retries: Emitter): Promise<void>;
+}
+
+/** Whether a running pod's volume is attached. Both resolve with undefined if it needs no attachment. */
+export interface KeptAttachment {
+  /** Waits until it is, as a set-up does. */
+  wait(): Promise<AttachedVolume | undefined>;
+  /**
+   * Of a volume that is published, whatever the Node lists: its VolumeAttachment as it is now.
+   * @throws VolumeOperationError if it is not attached
+   */
+  look(): Promise<AttachedVolume | undefined>;
 }
 
 export interface VolumeContent {

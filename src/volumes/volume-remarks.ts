@@ -27,7 +27,7 @@ export class VolumeRemarks {
     this.#waits(of, volume, "VolumeUnprocessed", message);
   }
 
-  unattached(of: RemarkedPod, volume: string, why: string): void {
+  unattached(of: Omit<RemarkedPod, "progress">, volume: string, why: string): void {
     this.#waits(of, volume, "VolumeUnattached", `volume ${volume} is not attached yet: ${why}`);
   }
 
@@ -40,7 +40,7 @@ export class VolumeRemarks {
     }
   }
 
-  goesOn({ pod, memory: { remarks } }: RemarkedPod, volume: string): void {
+  goesOn({ pod, memory: { remarks } }: Omit<RemarkedPod, "progress">, volume: string): void {
     const before = remarks.get(volume);
     if (before === undefined) return;
     remarks.delete(volume);
@@ -48,7 +48,7 @@ export class VolumeRemarks {
   }
 
   #waits(
-    { pod, memory: { remarks } }: RemarkedPod,
+    { pod, memory: { remarks } }: Omit<RemarkedPod, "progress">,
     volume: string,
     what: "VolumeUnprocessed" | "VolumeUnattached",
     message: string,

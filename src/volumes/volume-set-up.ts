@@ -14,16 +14,18 @@ import { type Attachments, AttachLimitError } from "./attachments.ts";
 import { AwaitedError } from "./awaited-error.ts";
 import { isExclusive } from "./claims.ts";
 import type { ExclusiveVolumes } from "./exclusive-volumes.ts";
+import { attachProblem, keptAttachment } from "./kept-attachment.ts";
 import type { MountProgress } from "./mount-progress.ts";
 import { isTranslated } from "./in-tree-translation.ts";
 import { pauseBeforeRetry } from "./retry-pause.ts";
 import { SELinuxLabelError } from "./selinux-label.ts";
 import { affinityProblem } from "./volume-affinity.ts";
-import { VolumeOperationError } from "./volume-operation-error.ts";
+import { mountStep, VolumeOperationError } from "./volume-operation-error.ts";
 import { isSilence } from "./volume-meter.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import {
   type AttachedVolume,
+  type AttachmentRequest,
   knownInputs,
   type PreparedVolume,
   type VolumePlugin,
@@ -177,12 +179,9 @@ export class VolumeSetUp {
     const spec = await this.#keptSpec(kept, volume, signal);
     // A pod that is still to start may be waiting until another gives it up.
     if ((await this.#otherUse(kept, spec)) !== undefined) return;
-    const attached = async (): Promise<AttachedVolume | undefined> => {
-      const request = await this.#plugin(spec).attachment?.(spec, signal);
-      const waiting = (): void => {};
-      return request && (await this.#deps.attachments?.attached(request, kept.pod.metadata.uid, waiting, signal));
-    };
-    await upkeep.run(signal, attached, kept.memory.retries);
+    const request = async (): Promise<AttachmentRequest | undefined> => this.#plugin(spec).attachment?.(spec, signal);
+    const attachment = keptAttachment({ ...this.#deps, remarks: this.remarks }, kept, { spec, request }, signal);
+    await upkeep.run(signal, attachment, kept.memory.retries);
   }
 
   async #keptSpec({ pod, use, memory }: KeptPod, volume: Volume, signal: AbortSignal): Promise<VolumeSpec> {
@@ -261,7 +260,7 @@ export class VolumeSetUp {
     const verify = (): Promise<AttachedVolume | undefined> => this.#attached(mounting, spec, signal);
     const attached = await measuredOperation(this.#deps, "verify_controller_attached_volume", label, verify, signal);
     const action: ActionInput = {
-      what: step(spec),
+      what: mountStep(spec),
       message: `set up ${prepared.type} volume ${podVolume}`,
       pod: podRef(pod),
       cause,
@@ -309,7 +308,7 @@ export class VolumeSetUp {
     if (persistentVolume === undefined) return;
     const problem = affinityProblem(persistentVolume, this.#deps.nodeLabels());
     if (problem !== undefined) {
-      throw new VolumeOperationError(`${step(spec)}.NodeAffinity check`, name, new Error(problem));
+      throw new VolumeOperationError(`${mountStep(spec)}.NodeAffinity check`, name, new Error(problem));
     }
     const wait = await this.#otherUse({ pod, paths }, spec);
     if (wait === undefined) return;
@@ -346,7 +345,7 @@ export class VolumeSetUp {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof AttachLimitError) throw error;
-      throw new VolumeOperationError(`${step(spec)}.WaitForAttach`, spec.name, error);
+      throw attachProblem(spec, error);
     }
   }
 
@@ -379,8 +378,4 @@ export function setUpProblem(spec: Pick<VolumeSpec, "name" | "mode">, error: unk
     spec.name,
     error,
   );
-}
-
-function step({ mode }: VolumeSpec): "MapVolume" | "MountVolume" {
-  return mode === "Block" ? "MapVolume" : "MountVolume";
 }

@@ -3,12 +3,21 @@ import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { Logger } from "../ports/log.ts";
 import { podRef } from "../runtime/pod-ref.ts";
+import type { StorageWaits } from "./storage-waits.ts";
 import type { VolumeUpkeep } from "./volume-plugin.ts";
 import type { KeptPod, VolumeSetUp } from "./volume-set-up.ts";
+import { driverOf } from "./volume-spec.ts";
 
 interface Running {
+  readonly kept: KeptPod;
+  readonly volume: Volume;
   readonly controller: AbortController;
   readonly ended: Promise<void>;
+}
+
+export interface UpkeepDependencies {
+  readonly log: Logger;
+  readonly waits: Pick<StorageWaits, "begin">;
 }
 
 /**
@@ -17,12 +26,14 @@ interface Running {
  */
 export class VolumeUpkeeps {
   readonly #log: Logger;
+  readonly #waits: UpkeepDependencies["waits"];
   readonly #setUp: Pick<VolumeSetUp, "upkeepsOf" | "keepUp">;
   /** Upkeep in progress, by pod, then by volume and kind. */
   readonly #running = new Map<PodUid, Map<string, Running>>();
 
-  constructor(log: Logger, setUp: Pick<VolumeSetUp, "upkeepsOf" | "keepUp">) {
+  constructor({ log, waits }: UpkeepDependencies, setUp: Pick<VolumeSetUp, "upkeepsOf" | "keepUp">) {
     this.#log = log;
+    this.#waits = waits;
     this.#setUp = setUp;
   }
 
@@ -41,11 +52,28 @@ export class VolumeUpkeeps {
     }
   }
 
-  /** Cancels the upkeep of the pod's volumes before they are removed. Resolves when it has ended. */
+  /**
+   * Ends the upkeep of the pod's volumes before they are removed. Resolves when it has ended: what waits ends at once, a
+   * driver's call comes to its end first.
+   */
   async stop(uid: PodUid): Promise<void> {
     const running = [...(this.#running.get(uid)?.values() ?? [])];
     for (const { controller } of running) controller.abort(new Error("the pod's volumes are being removed"));
-    await Promise.all(running.map(({ ended }) => ended));
+    await Promise.all(running.map((one) => this.#ended(one)));
+  }
+
+  async #ended({ kept: { pod, memory }, volume, ended }: Running): Promise<void> {
+    const spec = memory.specs.get(volume.name);
+    if (spec === undefined) return await ended;
+    const work = {
+      pod: podRef(pod),
+      volume: spec.name,
+      driver: driverOf(spec, "volume"),
+      operation: "keep up",
+    } as const;
+    const end = this.#waits.begin(work);
+    await ended;
+    end(true);
   }
 
   /** Cancels all upkeep. Resolves when it has ended. */
@@ -72,7 +100,7 @@ export class VolumeUpkeeps {
       running.delete(key);
       if (running.size === 0) this.#running.delete(uid);
     });
-    running.set(key, { controller, ended });
+    running.set(key, { kept, volume, controller, ended });
   }
 
   async #run(

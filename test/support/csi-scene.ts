@@ -1,6 +1,7 @@
 import type { CsiDriver } from "../../src/api/csi-node.ts";
 import type { PersistentVolume } from "../../src/api/persistent-volume.ts";
 import type { Pod } from "../../src/api/pod.ts";
+import { orAborted } from "../../src/base/abort.ts";
 import { CsiDriverObjects } from "../../src/csi/csi-driver-objects.ts";
 import { CsiPlugin } from "../../src/csi/csi-plugin.ts";
 import { DeviceMounts } from "../../src/csi/device-mounts.ts";
@@ -14,13 +15,13 @@ import type { ToldPlace } from "../../src/csi/volume-parts.ts";
 import type { JournalInput } from "../../src/journal/entry.ts";
 import { Collection } from "../../src/objects/collection.ts";
 import type { StorageLookup } from "../../src/objects/storage-lookup.ts";
-import { type RpcCode, RpcError } from "../../src/ports/rpc.ts";
+import { type RpcCallOptions, type RpcCode, RpcError } from "../../src/ports/rpc.ts";
 import { MemoryFiles } from "../../src/sim/files.ts";
 import { simHashing } from "../../src/sim/hashing.ts";
 import { silentLog, SimLoopDevices, SimMounts } from "../../src/sim/machine.ts";
 import { SimVolumeFiles } from "../../src/sim/volume-files.ts";
 import { VolumePaths } from "../../src/volumes/volume-paths.ts";
-import type { PreparedVolume } from "../../src/volumes/volume-plugin.ts";
+import type { KeptAttachment, PreparedVolume } from "../../src/volumes/volume-plugin.ts";
 import type { VolumeSpec } from "../../src/volumes/volume-spec.ts";
 import { StorageWaits } from "../../src/volumes/storage-waits.ts";
 import { VolumesOnDisk } from "../../src/volumes/volumes-on-disk.ts";
@@ -29,6 +30,9 @@ import { boundClaim, TestStorage } from "./storage.ts";
 
 export const root = "/var/lib/kubelet";
 const { signal } = new AbortController();
+
+/** Of a volume that needs none. */
+export const noAttachment: KeptAttachment = { wait: async () => undefined, look: async () => undefined };
 
 interface Call {
   readonly method: string;
@@ -48,6 +52,7 @@ export class CsiScene {
   readonly inUse = new Set<string>();
   /** Drivers for whose volumes there was no place. */
   readonly limits: string[] = [];
+  readonly #held = new Map<string, Promise<void>>();
   readonly #failures: { readonly method: string; readonly error: RpcError; readonly afterwards: boolean }[] = [];
   readonly storage = new TestStorage();
   expansions!: Expansions;
@@ -133,6 +138,13 @@ export class CsiScene {
     this.#failures.push({ method, error: new RpcError(code, "by command", { isStatus: true }), afterwards });
   }
 
+  /** Calls of the method wait for the disposal, or until they are canceled; what they do is done all the same. */
+  hold(method: string): Disposable {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#held.set(method, promise);
+    return { [Symbol.dispose]: resolve };
+  }
+
   prepare(pod: Pod, spec: VolumeSpec): PreparedVolume {
     return this.plugin.prepare(pod, spec, new VolumePaths(root, pod.metadata.uid));
   }
@@ -174,8 +186,23 @@ export class CsiScene {
   }
 
   #node(): object {
-    const answer = (method: string, work: (request: never) => Promise<object>) => async (request: never) => {
-      this.calls.push({ method, request });
+    const answer = (method: string, work: (request: never) => Promise<object>) => {
+      return async (request: never, { signal: canceling }: RpcCallOptions = {}) => {
+        this.calls.push({ method, request });
+        const answered = (this.#held.get(method) ?? Promise.resolve()).then(() => respond(method, work, request));
+        answered.catch(() => {});
+        await orAborted(
+          answered.then(
+            () => {},
+            () => {},
+          ),
+          canceling ?? signal,
+        );
+        if (canceling?.aborted === true) throw new RpcError("Canceled", "by command");
+        return await answered;
+      };
+    };
+    const respond = async (method: string, work: (request: never) => Promise<object>, request: never) => {
       const at = this.#failures.findIndex((failure) => failure.method === method);
       const [failure] = at === -1 ? [] : this.#failures.splice(at, 1);
       if (failure?.afterwards === true) await work(request);

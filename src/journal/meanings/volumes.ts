@@ -110,7 +110,7 @@ export const volumeMeanings = {
   },
   VolumeConditionOver: { means: "The CSI driver no longer reports the volume as unhealthy." },
   VolumeSilent: {
-    means: "Storage or its driver has not answered the set-up, teardown or measurement of a volume for 30 s.",
+    means: "Storage or its driver has not answered the set-up, upkeep, teardown or measurement of a volume for 30 s.",
     remedy: "See the storage server, or the driver's own log on this node; `podwright doctor` shows since when.",
   },
   VolumeSilenceOver: { means: "The storage has answered, or nothing waits for it any more." },

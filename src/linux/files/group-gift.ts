@@ -6,6 +6,7 @@ import { FileError } from "../../ports/files.ts";
 import { type GroupAccess, groupMode, isGivenToGroup } from "../../ports/volume-files.ts";
 import { errnoOf } from "../file-error.ts";
 import { descriptorPath, O_PATH } from "./descriptor-path.ts";
+import { mountAnswers, remoteMountOf, remoteMounts, StorageWork } from "./remote-storage.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 /** Maximum depth of an ownership change: each level holds a file descriptor. */
@@ -18,7 +19,32 @@ const fewFiles = 1_000;
 
 /** See `VolumeFiles.giveToGroup`. */
 export async function giveToGroup(root: string, access: GroupAccess, signal?: AbortSignal): Promise<number> {
-  await using top = await open(root, O_RDONLY | O_DIRECTORY | (access.followsTop === true ? 0 : O_NOFOLLOW));
+  const remote = remoteMounts();
+  const mount = remoteMountOf(root, remote);
+  if (mount !== undefined) {
+    await mountAnswers(mount, signal);
+    return await giveRemote(mount, root, access, signal);
+  }
+  // The walk looks at the places of other mounts in the tree. What is wrong with those is not the volume's fault.
+  const below = [...remote].find((target) => target.startsWith(`${root}/`));
+  return below === undefined ? await giveLocal(root, access, signal) : await giveRemote(below, root, access, signal);
+}
+
+/**
+ * Storage may hang at any file. A thread that it blocks is not one of the few that Node.js has for all file work, and is
+ * counted until it ends.
+ */
+async function giveRemote(
+  mount: string,
+  root: string,
+  access: GroupAccess,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  return await giveInThread({ root, access, work: new StorageWork(mount) }, signal);
+}
+
+async function giveLocal(root: string, access: GroupAccess, signal: AbortSignal | undefined): Promise<number> {
+  await using top = await open(root, topFlags(access));
   const info = await top.stat();
   if (access.onlyOnRootMismatch && isGivenToGroup({ gid: info.gid, mode: info.mode & 0o7777 }, access)) return 0;
   const gift = new SmallGroupGift(access, info.dev, signal);
@@ -26,8 +52,16 @@ export async function giveToGroup(root: string, access: GroupAccess, signal?: Ab
     return await gift.giveTree(top, 0);
   } catch (error) {
     if (error !== tooMany) throw error;
-    return gift.changed + (await giveInThread(top, root, access, signal));
+    // Its own, since it may outlast the caller: another file would get the number of one that is closed.
+    const own = await open(`${descriptorPath(top.fd)}/`, O_RDONLY | O_DIRECTORY);
+    // The top directory was looked at.
+    const rest = { root, top: own, access: { ...access, onlyOnRootMismatch: false } };
+    return gift.changed + (await giveInThread(rest, signal));
   }
+}
+
+export function topFlags({ followsTop }: Pick<GroupAccess, "followsTop">): number {
+  return O_RDONLY | O_DIRECTORY | (followsTop === true ? 0 : O_NOFOLLOW);
 }
 
 const tooMany = new Error("the tree has many files");
@@ -99,9 +133,10 @@ export function tooDeep(): FileError {
 
 /** What the thread gets. */
 export interface GroupWork {
-  readonly top: FileHandle;
-  readonly gid: number;
-  readonly readOnly: boolean;
+  readonly root: string;
+  /** Undefined: the thread opens it, and reports more often. */
+  readonly top: FileHandle | undefined;
+  readonly access: Omit<GroupAccess, "onProgress">;
   /** It ends once this is not 0. */
   readonly stop: Int32Array;
 }
@@ -117,29 +152,34 @@ const resourceLimits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2
 /** Of the bundle, or of the sources. */
 const program = new URL(`group-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
 
+interface ThreadGift extends Pick<GroupWork, "root"> {
+  readonly top?: FileHandle;
+  readonly access: GroupAccess;
+  /** In remote storage: ends with the thread. */
+  readonly work?: StorageWork;
+}
+
 /**
  * Gives the tree to the group in a thread of its own. Once the signal aborts nothing waits for it: it ends after the file
  * at hand, which may take as long as storage does not respond.
  */
-async function giveInThread(
-  top: FileHandle,
-  root: string,
-  { gid, readOnly, onProgress }: GroupAccess,
-  signal: AbortSignal | undefined,
-): Promise<number> {
+async function giveInThread({ root, top, access, work }: ThreadGift, signal: AbortSignal | undefined): Promise<number> {
   const stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-  // Its own, since it may outlast the caller: another file would get the number of one that is closed.
-  const own = await open(`${descriptorPath(top.fd)}/`, O_RDONLY | O_DIRECTORY);
-  const workerData: GroupWork = { top: own, gid, readOnly, stop };
-  const thread = new Worker(program, { workerData, transferList: [own], resourceLimits });
+  const { onProgress, ...rest } = access;
+  const workerData: GroupWork = { root, top, access: rest, stop };
+  const thread = new Worker(program, { workerData, transferList: top === undefined ? [] : [top], resourceLimits });
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   thread.on("message", (said: GroupWorkSaid) => {
+    work?.goesOn();
     if ("files" in said) onProgress?.(said.files);
     else if ("changed" in said) resolve(said.changed);
     else reject(new FileError(said.code, root, said.message));
   });
   thread.once("error", reject);
-  thread.once("exit", () => reject(new FileError("EIO", root, "EIO: the thread that changes the group has ended")));
+  thread.once("exit", () => {
+    work?.[Symbol.dispose]();
+    reject(new FileError("EIO", root, "EIO: the thread that changes the group has ended"));
+  });
   const settled = promise.then(
     () => {},
     () => {},

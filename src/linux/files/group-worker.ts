@@ -12,22 +12,23 @@ import {
   type Stats,
 } from "node:fs";
 import { errorMessage } from "../../base/errors.ts";
-import { groupMode } from "../../ports/volume-files.ts";
+import { groupMode, isGivenToGroup } from "../../ports/volume-files.ts";
 import { errnoOf } from "../file-error.ts";
 import { descriptorPath, O_PATH } from "./descriptor-path.ts";
-import { type GroupWork, type GroupWorkSaid, maxDepth, tooDeep } from "./group-gift.ts";
+import { type GroupWork, type GroupWorkSaid, maxDepth, tooDeep, topFlags } from "./group-gift.ts";
 
 /*
- * The thread that gives a large tree to a group. It may block: everything is a plain call of the system, without the
- * cost of Node.js's promises, which is ten times that of the call.
+ * The thread that gives a tree to a group that is large, or in storage that may hang. It may block: everything is a plain
+ * call of the system, without the cost of Node.js's promises, which is ten times that of the call.
  */
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
-const filesPerReport = 1_000;
 
-const { top, gid, readOnly, stop } = workerData as GroupWork;
-const device = fstatSync(top.fd).dev;
-let [files, changed] = [0, 0];
+const { root, top, access, stop } = workerData as GroupWork;
+const { gid, readOnly } = access;
+/** Slow storage does as many in much less than the time after which it counts as hanging. */
+const filesPerReport = top === undefined ? 10 : 1_000;
+let [device, files, changed] = [0, 0, 0];
 
 function say(said: GroupWorkSaid): void {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port between threads has no origin
@@ -107,11 +108,29 @@ function give(handle: number, info: Stats): void {
   changed++;
 }
 
+function giveTop(opened: number): void {
+  const info = fstatSync(opened);
+  ({ dev: device } = info);
+  const isThere = access.onlyOnRootMismatch && isGivenToGroup({ gid: info.gid, mode: info.mode & 0o7777 }, access);
+  if (!isThere) giveTree(opened, 0);
+}
+
+/** Of this thread, which alone it may block. */
+function giveRoot(): void {
+  const opened = openSync(root, topFlags(access));
+  try {
+    giveTop(opened);
+  } finally {
+    closeSync(opened);
+  }
+}
+
 try {
-  giveTree(top.fd, 0);
+  if (top === undefined) giveRoot();
+  else giveTop(top.fd);
   say({ changed });
 } catch (error) {
   say({ code: errnoOf(error) ?? "EIO", message: errorMessage(error) });
 } finally {
-  await top.close();
+  await top?.close();
 }

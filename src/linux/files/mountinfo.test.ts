@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { mountsAbove, mountsBelow, parseMountInfo, readMountInfo } from "./mountinfo.ts";
+import { mountDevices, mountsAbove, mountsBelow, parseMountInfo, readMountInfo, recentMountOf } from "./mountinfo.ts";
 
 test("a line with and without optional fields is parsed", () => {
   const text = [
@@ -67,4 +67,21 @@ test("this machine's own table has the root and /proc", async () => {
   const mounts = readMountInfo();
   assert.ok(mounts.some((mount) => mount.target === "/"));
   assert.ok(mounts.some((mount) => mount.target === "/proc" && mount.fileSystem === "proc"));
+});
+
+test("the last mount at a mount point is what a path there shows", () => {
+  const table = [
+    "20 1 8:1 / / rw - ext4 /dev/sda1 rw",
+    "21 20 8:2 / /with\\040space rw - ext4 /dev/sdb1 rw",
+    "22 21 0:40 / /with\\040space rw - tmpfs tmpfs rw",
+    "",
+  ].join("\n");
+  assert.deepEqual(
+    [...mountDevices(table)],
+    [
+      ["/", "8:1"],
+      ["/with space", "0:40"],
+    ],
+  );
+  assert.equal(recentMountOf("/proc/self/none").target, "/proc");
 });

@@ -72,6 +72,28 @@ export function recentMountTable(): Buffer {
   return recent.table;
 }
 
+let recentMounts: { readonly table: Buffer; readonly devices: ReadonlyMap<string, string> } | undefined;
+
+/** Where a path without links is mounted, by {@link recentMountTable}: the path is not accessed. */
+export function recentMountOf(path: string): { readonly device: string; readonly target: string } {
+  const table = recentMountTable();
+  if (recentMounts?.table !== table) recentMounts = { table, devices: mountDevices(table.toString("latin1")) };
+  for (let target = path; ; target = dirname(target)) {
+    const device = recentMounts.devices.get(target);
+    if (device !== undefined || target === "/") return { device: device ?? "", target };
+  }
+}
+
+/** The device that each mount point of a table shows: that of the last mount there. Pure. */
+export function mountDevices(latin1Table: string): Map<string, string> {
+  return new Map(
+    latin1Table.split("\n").flatMap((line) => {
+      const [, , device, , target] = line.split(" ", 5);
+      return device === undefined || target === undefined ? [] : [[unescape(target), device]];
+    }),
+  );
+}
+
 /** The mounts at and below a path without links, in mount order. Parses only their lines. */
 export function mountsBelow(table: Buffer, path: string): MountInfo[] {
   if (path === "/") return parseMountInfo(table.toString("latin1"));

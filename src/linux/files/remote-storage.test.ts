@@ -6,7 +6,7 @@ import { systemClock } from "../processes/clock.ts";
 import { testDirectory } from "../processes/testing.ts";
 import { systemFiles } from "./files.ts";
 import { recentMountTable } from "./mountinfo.ts";
-import { answerLimitMs, isRemote, remoteMountOf, storageAnswers, usageOf } from "./remote-storage.ts";
+import { answerLimitMs, isRemote, mountAnswers, remoteMountOf, usageOf } from "./remote-storage.ts";
 import { systemVolumeFiles } from "./volume-files.ts";
 
 const skip = noHangingStorage ?? false;
@@ -77,7 +77,7 @@ test("the error of a dead server counts as a response", { skip }, async () => {
   using directory = testDirectory();
   using dead = new HangingStorage(directory.join("far"));
   dead.end();
-  await storageAnswers(dead.path);
+  await mountAnswers(dead.path);
   await assert.rejects(systemVolumeFiles.kind(`${dead.path}/x`), { code: "ENOTCONN" });
   await assert.rejects(usageOf(dead.path), { code: "ENOTCONN" });
   assert.ok(readFileSync("/proc/self/mountinfo", "utf8").includes(dead.path));
@@ -113,4 +113,26 @@ test("storage that hangs after its response blocks one thread, and others get an
   half.end();
   await assert.rejects(first, { code: "ECONNABORTED" });
   await assert.rejects(systemVolumeFiles.kind(`${half.path}/y`), { code: "ENOTCONN" });
+});
+
+test("a change of group in storage that hangs after its response blocks no other work", { skip }, async () => {
+  using directory = testDirectory();
+  writeFileSync(directory.join("near"), "n");
+  using half = new HalfHangingStorage(directory.join("far"));
+  const canceling = new AbortController();
+  const access = { gid: 1, readOnly: false, onlyOnRootMismatch: true };
+  // More than there are threads for file work.
+  const gifts = Array.from({ length: 5 }, () => systemVolumeFiles.giveToGroup(half.path, access, canceling.signal));
+  const settled = Promise.allSettled(gifts);
+  await systemClock.sleep("the gifts to hang", answerLimitMs + 2_000);
+  const beganMs = performance.now();
+  assert.equal(Buffer.from(await systemFiles.read(directory.join("near"), 10)).toString(), "n");
+  assert.ok(performance.now() - beganMs < 5000, "other files are worked with meanwhile");
+  await assert.rejects(systemVolumeFiles.giveToGroup(half.path, access), { code: "ETIMEDOUT", path: half.path });
+  canceling.abort(new Error("enough"));
+  for (const outcome of await settled) assert.match(String(outcome.status === "rejected" && outcome.reason), /enough/);
+  // Their threads still hang.
+  await assert.rejects(systemVolumeFiles.kind(`${half.path}/x`), { code: "ETIMEDOUT", path: half.path });
+  half.end();
+  await assert.rejects(systemVolumeFiles.giveToGroup(half.path, access), { code: "ENOTCONN", path: half.path });
 });

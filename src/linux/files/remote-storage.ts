@@ -39,7 +39,7 @@ interface Asked {
 const asked = new Map<string, Asked>();
 
 /** The mount points of this process's namespace that depend on a server or another process. */
-function remoteMounts(): ReadonlySet<string> {
+export function remoteMounts(): ReadonlySet<string> {
   // Needs the current table: a thread that works in a new mount may hang forever.
   const lines = readMountTable().toString("latin1").match(remoteLine) ?? [];
   return new Set(parseMountInfo(lines.join("\n")).map(({ target }: MountInfo) => target));
@@ -79,10 +79,35 @@ function linkAt(path: string): string | undefined {
   }
 }
 
-/** Short work in progress in remote storage, each on its own thread. */
-const working = new Set<{ readonly mount: string; readonly sinceMs: number }>();
-/** Limits the threads of Node.js that hanging work can block. */
+/** Work in progress in remote storage, each on its own thread. */
+const working = new Set<StorageWork>();
+/** Limits the threads that hanging work can block; Node.js has four for all file work. */
 const mostHanging = 2;
+
+/** Work in remote storage, counted until it is disposed of, whether or not anything still waits for it. */
+export class StorageWork implements Disposable {
+  readonly mount: string;
+  #sinceMs = systemClock.monotonic();
+
+  /** @throws FileError `ETIMEDOUT` while other work hangs on the mount, or too much of it on others */
+  constructor(mount: string) {
+    const lateMs = systemClock.monotonic() - answerLimitMs;
+    const hanging = [...working].filter((other) => other.#sinceMs < lateMs);
+    const same = hanging.find((other) => other.mount === mount) ?? hanging[mostHanging - 1];
+    if (same !== undefined) throw noAnswer(same.mount, same.#sinceMs);
+    this.mount = mount;
+    working.add(this);
+  }
+
+  /** The storage has responded. */
+  goesOn(): void {
+    this.#sinceMs = systemClock.monotonic();
+  }
+
+  [Symbol.dispose](): void {
+    working.delete(this);
+  }
+}
 
 /**
  * Does short work in the storage behind a path once that has responded; immediately for local storage. Storage may fail
@@ -92,30 +117,16 @@ const mostHanging = 2;
 export async function inStorage<T>(path: string, work: () => Promise<T>): Promise<T> {
   const mount = remoteMountOf(path);
   if (mount === undefined) return await work();
-  const lateMs = systemClock.monotonic() - answerLimitMs;
-  const hanging = [...working].filter(({ sinceMs }) => sinceMs < lateMs);
-  const same = hanging.find((other) => other.mount === mount) ?? hanging[mostHanging - 1];
-  if (same !== undefined) throw noAnswer(same.mount, same.sinceMs);
   await mountAnswers(mount);
-  const own = { mount, sinceMs: systemClock.monotonic() };
-  working.add(own);
-  try {
-    return await work();
-  } finally {
-    working.delete(own);
-  }
+  using _own = new StorageWork(mount);
+  return await work();
 }
 
 /**
- * Resolves once the storage behind a path has responded, immediately for local storage.
+ * Resolves once the storage of a remote mount has responded.
  * @throws FileError `ETIMEDOUT` without a response
  */
-export async function storageAnswers(path: string, signal?: AbortSignal): Promise<void> {
-  const mount = remoteMountOf(path);
-  if (mount !== undefined) await mountAnswers(mount, signal);
-}
-
-async function mountAnswers(mount: string, signal?: AbortSignal): Promise<void> {
+export async function mountAnswers(mount: string, signal?: AbortSignal): Promise<void> {
   try {
     await answered(asked.get(mount) ?? ask(mount, mount), mount, signal);
   } catch (error) {

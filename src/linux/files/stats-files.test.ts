@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { linkSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { FileError } from "../../ports/files.ts";
 import { HangingStorage, noHangingStorage } from "../../../test/support/hanging-storage.ts";
 import { systemClock } from "../processes/clock.ts";
-import { parseMountInfo } from "./mountinfo.ts";
+import { measuringThreads } from "./measuring-threads.ts";
+import { parseMountInfo, recentMountOf } from "./mountinfo.ts";
 import { cgroupLayout, openStatsFiles } from "./stats-files.ts";
 import { testDirectory } from "../processes/testing.ts";
 
@@ -73,6 +76,39 @@ test("mounts in a tree are not accessed", { skip: noHangingStorage ?? false }, a
   assert.ok(performance.now() - beganMs < 5_000);
   hanging.end();
   assert.equal(await files.fileSystem(hanging.path), undefined);
+});
+
+test("while a disk does not answer nothing on it is measured, which an error says", async (t) => {
+  using directory = testDirectory();
+  const files = await openStatsFiles(systemClock);
+  writeFileSync(directory.join("small"), "x");
+  symlinkSync("/proc", directory.join("link"));
+  assert.ok(await files.fileSystem(directory.join("link")));
+  const mount = recentMountOf(directory.path);
+  const stall = Promise.withResolvers<void>();
+  const hanging = measuringThreads.walk(mount, () => stall.promise);
+  await setImmediate();
+  const nowMs = systemClock.monotonic();
+  const later = t.mock.method(systemClock, "monotonic", () => nowMs + 60_000);
+  const isRefused = (error: unknown): boolean => error instanceof FileError && error.path === mount.target;
+  for (const measure of [
+    async () => await files.treeUsage(directory.path, signal),
+    async () => await files.filesUsage(directory.path),
+    async () => await files.fileSystem(directory.path),
+    async () => await files.fileSystemNumber(directory.path),
+    async () => await files.deviceOf(directory.path),
+  ]) {
+    await assert.rejects(measure, isRefused);
+  }
+  assert.ok(await files.fileSystem("/proc"), "other file systems are");
+  assert.ok(
+    await files.fileSystem(directory.join("link")),
+    "also by a link on this one, once it is known where it leads",
+  );
+  later.mock.restore();
+  stall.resolve();
+  await hanging;
+  assert.equal((await files.treeUsage(directory.path, signal))?.inodes, 3);
 });
 
 test("file systems report their usage, processes their open files", async () => {

@@ -1,4 +1,14 @@
-import { closeSync, type Dirent, lstatSync, opendirSync, openSync, readdirSync, readlinkSync, readSync } from "node:fs";
+import {
+  closeSync,
+  type Dir,
+  type Dirent,
+  lstatSync,
+  opendirSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+} from "node:fs";
 import { lstat, opendir, realpath, stat, statfs } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -11,8 +21,16 @@ import type {
   StatsFiles,
   TreeUsage,
 } from "../../ports/stats-files.ts";
-import { type MountInfo, mountsBelow, readMountInfo, readMountTable, recentMountTable } from "./mountinfo.ts";
-import { MeasuringThreads } from "./measuring-threads.ts";
+import { errnoOf } from "../file-error.ts";
+import {
+  type MountInfo,
+  mountsBelow,
+  readMountInfo,
+  readMountTable,
+  recentMountOf,
+  recentMountTable,
+} from "./mountinfo.ts";
+import { measuringThreads } from "./measuring-threads.ts";
 import { upperDirectories, upperDirectory } from "./overlay-uppers.ts";
 import { inStorage, isRemote, remoteMountOf, usageOf } from "./remote-storage.ts";
 
@@ -134,12 +152,40 @@ function subdirectories(path: string): string[] {
   }
 }
 
-const threads = new MeasuringThreads();
+/** Where paths with links lead, as far as that was asked: it tells the file system of a path without accessing it. */
+const realPaths = new Map<string, string>();
+const maxRealPaths = 2_000;
+
+/** One call for the file system of a path. */
+async function ask<T>(path: string, call: () => Promise<T>): Promise<T> {
+  return await measuringThreads.ask(recentMountOf(realPaths.get(path) ?? path), async () => {
+    const result = await call();
+    // A path that is gone since needs none.
+    if (!realPaths.has(path)) await realPathOf(path).catch(() => {});
+    return result;
+  });
+}
+
+async function realPathOf(path: string): Promise<string> {
+  const real = await realpath(path);
+  realPaths.delete(path);
+  realPaths.set(path, real);
+  for (const oldest of realPaths.keys()) {
+    if (realPaths.size <= maxRealPaths) break;
+    realPaths.delete(oldest);
+  }
+  return real;
+}
+
+/** @throws FileError `ETIMEDOUT`; anything else means that there is nothing to measure */
+function noneUnlessLate(error: unknown): undefined {
+  if (errnoOf(error) === "ETIMEDOUT") throw error;
+}
 
 async function fileSystemUsage(path: string): Promise<FileSystemUsage | undefined> {
   try {
     if (remoteMountOf(path) !== undefined) return await usageOf(path);
-    const { bsize, blocks, bavail, bfree, files, ffree } = await threads.ask(path, () => statfs(path));
+    const { bsize, blocks, bavail, bfree, files, ffree } = await ask(path, () => statfs(path));
     return {
       capacityBytes: blocks * bsize,
       availableBytes: bavail * bsize,
@@ -147,22 +193,22 @@ async function fileSystemUsage(path: string): Promise<FileSystemUsage | undefine
       inodes: files,
       inodesFree: ffree,
     };
-  } catch {
-    return undefined;
+  } catch (error) {
+    return noneUnlessLate(error);
   }
 }
 
 async function fileSystemNumber(path: string): Promise<number | undefined> {
   try {
-    return (await inStorage(path, () => threads.ask(path, () => stat(path)))).dev;
-  } catch {
-    return undefined;
+    return (await inStorage(path, () => ask(path, () => stat(path)))).dev;
+  } catch (error) {
+    return noneUnlessLate(error);
   }
 }
 
 async function deviceOf(path: string): Promise<string | undefined> {
   try {
-    const real = await realpath(path);
+    const real = await inStorage(path, () => ask(path, () => realPathOf(path)));
     const holds = ({ target }: MountInfo): boolean =>
       target === "/" || real === target || real.startsWith(`${target}/`);
     const deepest = readMountInfo()
@@ -171,8 +217,8 @@ async function deviceOf(path: string): Promise<string | undefined> {
         return best === undefined || mount.target.length >= best.target.length ? mount : best;
       }, undefined);
     return deepest?.source;
-  } catch {
-    return undefined;
+  } catch (error) {
+    return noneUnlessLate(error);
   }
 }
 
@@ -189,12 +235,28 @@ function mountTargets(root: string): ReadonlySet<string> {
   return new Set(below.filter(isOff).map(({ target }) => target));
 }
 
+/** One call of a walk at a time, all for the file system on which it is. */
+type Walk = <T>(call: () => Promise<T>) => Promise<T>;
+
+/** @param real a path without links */
+function walkOn(real: string): Walk {
+  const mount = recentMountOf(real);
+  return async (call) => await measuringThreads.walk(mount, call);
+}
+
+/** For a path that may lead elsewhere. */
+async function walkAt(path: string): Promise<Walk> {
+  return walkOn(realPaths.get(path) ?? (await walkOn(path)(() => realPathOf(path))));
+}
+
 async function treeUsage(path: string, signal: AbortSignal): Promise<TreeUsage | undefined> {
   // The table has real paths; the top itself may be a mount.
-  const parent = await threads.walk(() => realpath(dirname(path))).catch(() => undefined);
+  const top = dirname(path);
+  const parent = await walkOn(realPaths.get(top) ?? top)(() => realPathOf(top)).catch(noneUnlessLate);
   if (parent === undefined) return undefined;
   const root = join(parent, basename(path));
   const mounts = mountTargets(root);
+  const walk = walkOn(root);
   const seen = new Set<number>();
   let [bytes, inodes] = [0, 0];
   let device: number | undefined;
@@ -202,7 +264,7 @@ async function treeUsage(path: string, signal: AbortSignal): Promise<TreeUsage |
   const count = async (at: string): Promise<boolean> => {
     // Not accessed: a dead server would block the thread.
     if (mounts.has(at)) return false;
-    const info = await threads.walk(() => lstat(at)).catch(() => undefined);
+    const info = await walk(() => lstat(at)).catch(noneUnlessLate);
     if (info === undefined) return false;
     device ??= info.dev;
     if (info.dev !== device) return false;
@@ -219,46 +281,56 @@ async function treeUsage(path: string, signal: AbortSignal): Promise<TreeUsage |
   for (let directory = pending.pop(); directory !== undefined; directory = pending.pop()) {
     signal.throwIfAborted();
     try {
-      for await (const { name } of entriesOf(directory)) {
+      for await (const { name } of entriesOf(directory, walk)) {
         if (signal.aborted) break;
         const entry = join(directory, name);
         if (await count(entry)) pending.push(entry);
       }
-    } catch {
-      // Removed meanwhile.
+    } catch (error) {
+      // Removed meanwhile, or what was counted is not all.
+      noneUnlessLate(error);
     }
   }
   signal.throwIfAborted();
   return device === undefined ? undefined : { bytes, inodes };
 }
 
-async function* entriesOf(path: string): AsyncGenerator<Dirent> {
-  const directory = await threads.walk(() => opendir(path));
+async function* entriesOf(path: string, walk: Walk): AsyncGenerator<Dirent> {
+  const directory = await walk(() => opendir(path));
   try {
     for (;;) {
-      const entry = await threads.walk(() => directory.read());
+      const entry = await walk(() => directory.read());
       if (entry === null) return;
       yield entry;
     }
   } finally {
-    await threads.walk(() => directory.close());
+    await closed(directory, walk);
   }
+}
+
+/** While other calls hang it is closed beside them: nobody else would. */
+async function closed(directory: Dir, walk: Walk): Promise<void> {
+  await walk(() => directory.close()).catch((error: unknown) => {
+    if (errnoOf(error) !== "ETIMEDOUT") throw error;
+    directory.close().catch(() => {});
+  });
 }
 
 async function filesUsage(directory: string): Promise<TreeUsage | undefined> {
   try {
+    const walk = await walkAt(directory);
     let [bytes, inodes] = [0, 0];
-    for await (const entry of entriesOf(directory)) {
+    for await (const entry of entriesOf(directory, walk)) {
       if (!entry.isFile()) continue;
       // A file that is gone meanwhile counts nothing.
-      const info = await threads.walk(() => lstat(join(directory, entry.name))).catch(() => undefined);
+      const info = await walk(() => lstat(join(directory, entry.name))).catch(noneUnlessLate);
       if (info === undefined) continue;
       bytes += info.blocks * blockBytes;
       inodes++;
     }
     return { bytes, inodes };
-  } catch {
-    return undefined;
+  } catch (error) {
+    return noneUnlessLate(error);
   }
 }
 

@@ -5,7 +5,7 @@ import type { OpenedPath, PathKind, VolumeFiles } from "../../ports/volume-files
 import { errnoOf, onPath } from "../file-error.ts";
 import { descriptorPath, O_PATH } from "./descriptor-path.ts";
 import { giveToGroup } from "./group-gift.ts";
-import { inStorage, storageAnswers, usageOf } from "./remote-storage.ts";
+import { inStorage, usageOf } from "./remote-storage.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 
@@ -19,11 +19,7 @@ export const systemVolumeFiles: VolumeFiles = {
     onPath(`${root}/${relativePath}`, () => inStorage(root, () => openBeneath(root, relativePath))),
   readBeneath: (root, relativePath, maxBytes) =>
     onPath(`${root}/${relativePath}`, () => inStorage(root, () => readBeneath(root, relativePath, maxBytes))),
-  giveToGroup: (root, access, signal) =>
-    onPath(root, async () => {
-      await storageAnswers(root, signal);
-      return await giveToGroup(root, access, signal);
-    }),
+  giveToGroup: (root, access, signal) => onPath(root, () => giveToGroup(root, access, signal)),
   usage: (path, signal) => onPath(path, () => usageOf(path, signal)),
 };
 

@@ -4,4 +4,6 @@ export interface DriverKind {
   readonly stages: boolean;
   /** It expands and measures them. */
   readonly canMore?: boolean;
+  /** It works on calls for one volume side by side: the specification has the kubelet make one at a time. */
+  readonly hasNoLocks?: boolean;
 }

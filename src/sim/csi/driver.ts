@@ -16,6 +16,8 @@ export interface DriverCall extends CallAbout {
 const root = "/var/lib/kubelet";
 /** Latest time at which an abandoned call is carried out, ms. */
 const latestMs = 200_000;
+/** The same of a driver without locks: the kubelet waits so long for it, and then makes the next. */
+const latestUnlockedMs = 110_000;
 
 const capability = (type: number) => ({ type: { case: "rpc", value: { type } } });
 /** STAGE_UNSTAGE_VOLUME, GET_VOLUME_STATS and EXPAND_VOLUME. */
@@ -28,9 +30,14 @@ interface Operation {
   readonly work: () => object;
 }
 
+interface OperationUnderWay extends Operation {
+  readonly caller: object;
+}
+
 /**
  * A CSI driver of the simulated machine: a process with two sockets. Its mounts outlive it. It runs one operation per
- * volume at a time and rejects others with `Aborted`, as the specification permits. A call that has arrived is carried
+ * volume at a time and rejects others with `Aborted`, as the specification permits. One without locks does so only with
+ * operations that an earlier run of podwright has left, which the next cannot know of. A call that has arrived is carried
  * out even if its caller has abandoned it.
  */
 export class SimDriver {
@@ -44,8 +51,7 @@ export class SimDriver {
   readonly #volumes: DriverVolumes;
   readonly #calls = new Emitter<DriverCall>();
   readonly #ends = new Set<() => void>();
-  /** Operations in progress, by volume. */
-  readonly #underWay = new Map<string, Operation>();
+  readonly #underWay = new Set<OperationUnderWay>();
   /** Number of starts of its process. */
   #starts = 0;
   #isUp = false;
@@ -80,7 +86,7 @@ export class SimDriver {
 
   /** Whether an operation on the volume is in progress. */
   isBusy(volume: string): boolean {
-    return this.#underWay.has(volume);
+    return [...this.#underWay].some(({ about }) => about.volume === volume);
   }
 
   onCall(listener: (call: DriverCall) => void): Disposable {
@@ -93,7 +99,7 @@ export class SimDriver {
     this.#isUp = true;
     this.#starts++;
     this.#sockets.listen(this.endpoint, {
-      serve: (method, request) => this.#serve(method, request),
+      serve: (method, request, caller) => this.#serve(method, request, caller),
       onEnd: this.#onEnd,
     });
     this.register();
@@ -105,9 +111,9 @@ export class SimDriver {
     this.#isUp = false;
     this.#sockets.close(this.endpoint, leavesSockets);
     this.#sockets.close(this.registrar, leavesSockets);
-    for (const [volume, { about, work }] of this.#underWay) {
-      if (this.#random.chance(0.5)) attempt(work);
-      this.#ended(volume, about);
+    for (const operation of this.#underWay) {
+      if (this.#random.chance(0.5)) attempt(operation.work);
+      this.#ended(operation);
     }
     const ends = [...this.#ends];
     this.#ends.clear();
@@ -137,7 +143,7 @@ export class SimDriver {
     return { type: "CSIPlugin", name, endpoint: this.endpoint, supportedVersions: ["1.0.0"] };
   }
 
-  async #serve(method: string, request: Request): Promise<object> {
+  async #serve(method: string, request: Request, caller: object): Promise<object> {
     const starts = this.#starts;
     const told = this.#aboutItself(method);
     if (told !== undefined) {
@@ -149,17 +155,26 @@ export class SimDriver {
     const volume = volumeOf(request);
     const work = this.#volumes.operation(this.kind, method, request);
     if (work === undefined) throw new RpcError("Unimplemented", `unknown method ${method}`, { isStatus: true });
-    const { about } = work;
-    if (this.#underWay.has(volume)) {
+    if (this.#isLocked(volume, caller)) {
       throw new RpcError("Aborted", `an operation on ${volume} is pending`, { isStatus: true });
     }
-    this.#underWay.set(volume, work);
-    this.#calls.emit({ ...about, driver: this.kind.name, when: "begins" });
-    const fate = drawFate(this.#random, this.faults);
-    await this.#pass(this.#random.uniform() * (fate === "late" ? latestMs : this.faults.longestMs));
+    const operation = { ...work, caller };
+    this.#underWay.add(operation);
+    this.#calls.emit({ ...work.about, driver: this.kind.name, when: "begins" });
+    const { hasNoLocks = false } = this.kind;
+    const drawn = drawFate(this.#random, this.faults);
+    // An operation that comes to no end would be completed beside others when the process ends.
+    const fate = drawn === "never" && hasNoLocks ? "late" : drawn;
+    const lateMs = hasNoLocks ? latestUnlockedMs : latestMs;
+    await this.#pass(this.#random.uniform() * (fate === "late" ? lateMs : this.faults.longestMs));
     // Only its ended process could carry it out.
     if (fate === "never" || starts !== this.#starts || !this.#isUp) return await new Promise(() => {});
-    return await this.#carryOut(volume, work, fate);
+    return await this.#carryOut(operation, fate);
+  }
+
+  #isLocked(volume: string, caller: object): boolean {
+    const others = [...this.#underWay].filter(({ about }) => about.volume === volume);
+    return others.some((other) => this.kind.hasNoLocks !== true || other.caller !== caller);
   }
 
   #aboutItself(method: string): object | undefined {
@@ -176,7 +191,8 @@ export class SimDriver {
     return { usage: [{ available: 3n << 28n, total: 1n << 30n, used: 1n << 28n, unit: 1 }] };
   }
 
-  async #carryOut(volume: string, { about, work }: Operation, fate: Fate): Promise<object> {
+  async #carryOut(operation: OperationUnderWay, fate: Fate): Promise<object> {
+    const { about, work } = operation;
     try {
       if (fate === "refused") throw refusal(this.#random.pick(finalCodes));
       if (fate === "doubted") throw refusal(this.#random.pick(uncertainCodes));
@@ -187,13 +203,13 @@ export class SimDriver {
       if (fate === "lied") throw refusal(this.#random.pick(liesOf));
       return done;
     } finally {
-      this.#ended(volume, about);
+      this.#ended(operation);
     }
   }
 
-  #ended(volume: string, about: CallAbout): void {
-    this.#underWay.delete(volume);
-    this.#calls.emit({ ...about, driver: this.kind.name, when: "ends" });
+  #ended(operation: OperationUnderWay): void {
+    this.#underWay.delete(operation);
+    this.#calls.emit({ ...operation.about, driver: this.kind.name, when: "ends" });
   }
 
   async #pass(forMs: number): Promise<void> {

@@ -5,6 +5,7 @@ import type { SimDisks } from "../disks.ts";
 import type { SimLoopDevices, SimMounts } from "../machine.ts";
 import type { SimRandom } from "../random.ts";
 import { driverKinds } from "./claimed-volumes.ts";
+import type { DriverKind } from "./driver-kind.ts";
 import { SimDriver } from "./driver.ts";
 import { drawUsualFaults, soundDriver } from "./driver-faults.ts";
 import { SimSockets } from "./sockets.ts";
@@ -29,11 +30,11 @@ export class SimDrivers {
 
   /**
    * @param areSound nothing is permanently wrong with them
-   * @param canMore they expand and measure volumes, too
+   * @param ways of all of them
    */
-  install(random: SimRandom, areSound: boolean, canMore = false): void {
+  install(random: SimRandom, areSound: boolean, ways: Omit<DriverKind, "name" | "stages"> = {}): void {
     const parts = { clock: this.#clock, sockets: this.sockets, volumes: this.volumes };
-    this.#all = driverKinds.map((kind) => new SimDriver({ ...kind, canMore }, { ...parts, random: random.fork() }));
+    this.#all = driverKinds.map((kind) => new SimDriver({ ...kind, ...ways }, { ...parts, random: random.fork() }));
     for (const driver of this.#all) {
       if (!areSound) driver.usual = drawUsualFaults(random);
       driver.faults = driver.usual;

@@ -56,7 +56,7 @@ async function callOf(
   const server = sockets.at(path);
   using _end = server?.onEnd(() => ended.reject(new RpcError("Unavailable", `${name} has ended`)));
   try {
-    const answer = server === undefined ? refused(clock, path) : server.serve(method, { ...request });
+    const answer = server === undefined ? refused(clock, path) : server.serve(method, { ...request }, gate);
     answer.catch(() => {});
     return await Promise.race([answer, ended.promise]);
   } finally {

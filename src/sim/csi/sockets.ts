@@ -1,7 +1,10 @@
 import type { MemoryFiles } from "../files.ts";
 
-/** The server's response; rejects with an RpcError. A missing response never settles. */
-export type Serve = (method: string, request: Readonly<Record<string, unknown>>) => Promise<object>;
+/**
+ * The server's response; rejects with an RpcError. A missing response never settles.
+ * @param caller the run of podwright that calls
+ */
+export type Serve = (method: string, request: Readonly<Record<string, unknown>>, caller: object) => Promise<object>;
 
 /** A listener on a socket of the simulated machine. */
 export interface SocketServer {

@@ -115,6 +115,35 @@ export const driverActs = {
     strike("volume grows");
     cluster?.storage?.grow(volume);
   },
+  /** A pod goes while its driver, which is slow, works on its volume. */
+  endPodDuringCall: (stage, random) => {
+    const { clock, faults, node, newPod, want, unwant } = stage;
+    const claim = random.pickFrom(claimedVolumes.filter(({ isLate }) => !isLate));
+    const isInline = claim === undefined || random.chance(0.3);
+    const driver = node.drivers.named(isInline ? inlineDriver.name : claim.driver);
+    if (driver === undefined) return;
+    const source = isInline
+      ? { csi: { driver: driver.kind.name } }
+      : { persistentVolumeClaim: { claimName: claim.claim } };
+    const pod = simplePod(newPod(random, `short-${Math.trunc(clock.nowMs)}`), {
+      volumes: [{ name: "data", ...source }],
+    });
+    const { uid } = pod.metadata;
+    const afterMs = random.pick([0, random.integer(0, 5000)]);
+    const watch = driver.onCall(({ method, target, when }) => {
+      if (when !== "begins" || (method !== "stage" && !target.includes(uid))) return;
+      watch[Symbol.dispose]();
+      clock.schedule("a pod to go during a driver's call", afterMs, () => {
+        if (!faults.hasEnded && node.desired.has(uid)) unwant(uid);
+      });
+    });
+    stage.strike("CSI driver slow while a pod goes");
+    driver.faults = { ...driver.usual, longestMs: 60_000 };
+    later(stage, "a CSI driver to be fast again", 60_000, () => {
+      driver.faults = driver.usual;
+    });
+    want(pod);
+  },
   /** podwright's machine loses what it last wrote: the data file of a mounted volume is cut off when it starts again. */
   damageRecord: (stage, random) => {
     const { node, clock } = stage;
@@ -138,8 +167,8 @@ export const driverActs = {
 
 export type DriverStepKind = keyof typeof driverActs;
 
-/** How often each kind comes, compared with the others; volumes grow in some lives only. */
-export const driverWeights: Readonly<Record<Exclude<DriverStepKind, "growClaim">, number>> = {
+/** How often each kind comes, compared with the others; the rest come in some lives only. */
+export const driverWeights: Readonly<Record<Exclude<DriverStepKind, "growClaim" | "endPodDuringCall">, number>> = {
   restartDriver: 4,
   deregisterDriver: 3,
   refusingDriver: 2,

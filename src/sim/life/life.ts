@@ -29,6 +29,7 @@ import {
   hasDrivers,
   hasMachineRooms,
   hasSELinux,
+  hasUnlockedDrivers,
   isInCluster,
 } from "./subjects.ts";
 import { clusterBase, clusterStage, drawCluster, tellReferee } from "./cluster-life.ts";
@@ -228,7 +229,8 @@ class Life {
   #installDrivers(): void {
     const { power, drivers } = this.#node;
     const random = SimRandom.named(this.#seed, "power");
-    drivers.install(SimRandom.named(this.#seed, "answers of drivers"), false, growsVolumes(this.#seed));
+    const ways = { canMore: growsVolumes(this.#seed), hasNoLocks: hasUnlockedDrivers(this.#seed) };
+    drivers.install(SimRandom.named(this.#seed, "answers of drivers"), false, ways);
     if (hasDevices(this.#seed)) this.#node.disks.install(SimRandom.named(this.#seed, "disks"), [diskDevice, rawDevice]);
     power.onOff(() => {
       const afterMs = random.integer(3000, 90_000);

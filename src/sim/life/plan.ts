@@ -13,6 +13,7 @@ import {
   hasDevices,
   hasDrivers,
   hasMachineRooms,
+  hasUnlockedDrivers,
   isInCluster,
   type Subject,
 } from "./subjects.ts";
@@ -48,6 +49,7 @@ export function drawPlan(seed: number): Step[] {
   if (hasDrivers(seed)) add(drawDriverSteps, SimRandom.named(seed, "drivers"));
   if (isUnderPressure(seed)) add(drawHardPressure, SimRandom.named(seed, "hard pressure"));
   if (growsVolumes(seed)) add(drawGrowth, SimRandom.named(seed, "growth"));
+  if (hasUnlockedDrivers(seed)) add(drawShortPods, SimRandom.named(seed, "pods that go during calls"));
   if (hasDevices(seed)) add(drawDeviceSteps, SimRandom.named(seed, "devices"));
   if (collectsImages(seed)) add(drawImageSteps, SimRandom.named(seed, "images"));
   if (hasQuotas(seed)) add(drawQuotaSteps, SimRandom.named(seed, "quotas"));
@@ -277,10 +279,24 @@ function drawDeviceSteps(random: SimRandom, firstIndex: number, untilMs: number)
 
 /** Volumes become larger, some of them several times. */
 function drawGrowth(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
-  return Array.from({ length: random.integer(1, 8) }, (_, index) => {
+  return drawAnyTime("growClaim", random.integer(1, 8), { random, firstIndex, untilMs });
+}
+
+function drawShortPods(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
+  return drawAnyTime("endPodDuringCall", random.integer(2, 6), { random, firstIndex, untilMs });
+}
+
+interface Drawing {
+  readonly random: SimRandom;
+  readonly firstIndex: number;
+  readonly untilMs: number;
+}
+
+function drawAnyTime(kind: StepKind, length: number, { random, firstIndex, untilMs }: Drawing): Step[] {
+  return Array.from({ length }, (_, index) => {
     const atMs = random.integer(0, untilMs + 60_000);
     const seed = Math.floor(random.uniform() * 0x1_0000_0000);
-    return { index: firstIndex + index, atMs, kind: "growClaim", seed };
+    return { index: firstIndex + index, atMs, kind, seed };
   });
 }
 

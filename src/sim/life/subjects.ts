@@ -174,6 +174,11 @@ export function hasSELinux(seed: number): boolean {
   return hasDevices(seed) && seed % 2 === 1;
 }
 
+/** Whether the drivers of a seed's life work on calls for one volume side by side. */
+export function hasUnlockedDrivers(seed: number): boolean {
+  return hasDrivers(seed) && Math.floor(seed / 15) % 2 === 0;
+}
+
 /** Whether the machine of a seed's life shuts down, and its kubelet has the rooms for the machine. */
 export function hasMachineRooms(seed: number): boolean {
   return seed % 12 === 5 && !isInCluster(seed);
