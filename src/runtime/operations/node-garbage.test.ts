@@ -268,7 +268,7 @@ test("useless containers are removed at once, and all of an ended pod", async ()
   scene.over.add("uid-1");
   scene.pods = [{ ...status, containers: containers.slice(1), sandboxes: [testSandbox({ ready: false })] }];
   await scene.garbage.removeUnused(cause, signal);
-  assert.deepEqual(scene.removed.length, 5, "four containers and their sandbox");
+  assert.deepEqual(scene.removed.length, 3, "two more containers, and their sandbox");
 });
 
 test("an evicted pod's leftovers are removed by the next collection, but not those of other ended pods", async () => {
@@ -349,4 +349,24 @@ test("containers of evicted pods that were just removed in any way count as remo
     ["uid-3"],
   );
   assert.equal(scene.garbage.removedLately.length, 2);
+});
+
+test("what was removed is not removed again while a runtime that hangs lists it still, and again after a minute", async () => {
+  const scene = new Scene();
+  const container = testContainer({ id: containerId("c"), state: "exited", sandboxId: sandboxId("s") });
+  const sandbox = testSandbox({ id: sandboxId("s"), ready: false });
+  scene.pods = [{ ...testStatus([sandbox], [container]), uid: podUid("uid-3") }];
+  scene.evicted.add("uid-3");
+  const cause = { code: "EvictionThresholdMet", message: "the disk is full" } as const;
+  const reclaim = async (): Promise<void> => {
+    await scene.garbage.removeEvicted(cause, signal);
+    await scene.garbage.removeUnused(cause, signal);
+  };
+  await reclaim();
+  await scene.clock.advance(59_000);
+  await reclaim();
+  assert.deepEqual(scene.removed, ["uid-3 c", "uid-3 s"]);
+  await scene.clock.advance(1_000);
+  await reclaim();
+  assert.deepEqual(scene.removed, ["uid-3 c", "uid-3 s", "uid-3 c", "uid-3 s"]);
 });

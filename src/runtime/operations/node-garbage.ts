@@ -18,6 +18,8 @@ import type { PodStatus } from "../status/pod-status.ts";
 
 /** Logs of unknown pods stay for so long after they were last changed. */
 const youngLogsMs = 600_000;
+/** What was removed is not removed again for so long, because a runtime that hangs lists it still as it was before. */
+const unseenMs = 60_000;
 const ofEvicted: Cause = { code: "ContainerGC", message: "its pod was evicted" };
 const nothingRemoved: PartsRemoved = { containers: [], sandboxes: [], failures: [] };
 const unknownPod = { namespace: "", name: "", sandboxes: [], containers: [] } as const;
@@ -66,6 +68,8 @@ export interface LogOwners {
 export class NodeGarbage {
   readonly #deps: NodeGarbageDependencies;
   readonly #config: NodeGarbageConfig;
+  /** When containers and sandboxes were removed, by ID, monotonic ms. */
+  readonly #removedMs = new Map<string, number>();
 
   constructor(deps: NodeGarbageDependencies, config: NodeGarbageConfig) {
     this.#deps = deps;
@@ -132,7 +136,7 @@ export class NodeGarbage {
     const why: Cause = { code: "ContainerGC", message: "it is not needed any more", because: cause };
     const removed: PartsRemoved[] = [];
     for (const { status, parts } of this.unused()) {
-      removed.push(await this.#deps.collector.removeParts(refOf(status), parts, why, signal));
+      removed.push(await this.#removeParts(status, parts, why, signal));
     }
     return together(removed);
   }
@@ -163,13 +167,28 @@ export class NodeGarbage {
 
   /** Removes all dead parts of some pods. */
   async #removeOf(goes: (uid: PodUid) => boolean, cause: Cause, signal: AbortSignal): Promise<void> {
-    const { pods, collector, effects } = this.#deps;
+    const { pods, effects } = this.#deps;
     for (const status of pods()) {
       if (!goes(status.uid)) continue;
       const parts = unusedParts(status, this.#config, true, effects.clock.now());
       if (parts.containers.length + parts.sandboxes.length === 0) continue;
-      await collector.removeParts(refOf(status), parts, cause, signal);
+      await this.#removeParts(status, parts, cause, signal);
     }
+  }
+
+  async #removeParts(
+    status: PodStatus,
+    { containers, sandboxes }: Pick<UnusedParts, "containers" | "sandboxes">,
+    cause: Cause,
+    signal: AbortSignal,
+  ): Promise<PartsRemoved> {
+    const { clock } = this.#deps.effects;
+    for (const [id, atMs] of this.#removedMs) if (clock.monotonic() - atMs >= unseenMs) this.#removedMs.delete(id);
+    const isLeft = ({ id }: { readonly id: string }): boolean => !this.#removedMs.has(id);
+    const left = { containers: containers.filter(isLeft), sandboxes: sandboxes.filter(isLeft) };
+    const removed = await this.#deps.collector.removeParts(refOf(status), left, cause, signal);
+    for (const id of [...removed.containers, ...removed.sandboxes]) this.#removedMs.set(id, clock.monotonic());
+    return removed;
   }
 
   async #containers(signal: AbortSignal): Promise<void> {
