@@ -1,4 +1,5 @@
 import { isStaticPod } from "../../api/pod-kind.ts";
+import type { Pod } from "../../api/pod.ts";
 import { lifeStarted } from "../../journal/entry.ts";
 import type { CauseCode, EntryName } from "../../journal/vocabulary.ts";
 import type { SimSandbox } from "../world-model.ts";
@@ -18,6 +19,16 @@ const lasting: ReadonlySet<CauseCode> = new Set([
   "InitContainerFailed",
 ]);
 
+/** A static pod that stops for a shutdown which is cancelled meanwhile runs again. */
+function lasts(pod: Pod | undefined, code: CauseCode | undefined, isShutdownCancelled: boolean): boolean {
+  if (code === undefined || !lasting.has(code)) return false;
+  return !(code === "Terminated" && isShutdownCancelled && isStatic(pod));
+}
+
+function isStatic(pod: Pod | undefined): boolean {
+  return pod !== undefined && isStaticPod(pod);
+}
+
 /**
  * A pod is over when no operation that starts something is in progress. It stays over, unless the disk failed to store
  * or return its record, and has no cgroup. Once podwright reports that all of it is removed, nothing of it exists or
@@ -33,7 +44,7 @@ export const finished: RuleMaker = ({ world, node, clock, pods, unwanted }, brok
    * over before that is recorded.
    */
   const over = new Map<string, { readonly sinceMs: number; readonly life: number }>();
-
+  let isShutdownCancelled = false;
   const sandboxOf = (uid: string): SimSandbox | undefined =>
     [...world.sandboxes.values()].find(({ config }) => config.metadata?.uid === uid);
 
@@ -63,11 +74,9 @@ export const finished: RuleMaker = ({ world, node, clock, pods, unwanted }, brok
       // them.
       if (node.power.boots !== boots || what === "ShutdownCancelled") {
         boots = node.power.boots;
-        for (const uid of over.keys()) {
-          const ended = pods.get(uid);
-          if (ended !== undefined && isStaticPod(ended)) over.delete(uid);
-        }
+        for (const uid of over.keys()) if (isStatic(pods.get(uid))) over.delete(uid);
       }
+      if (what === "Shutdown" || what === "ShutdownCancelled") isShutdownCancelled = what === "ShutdownCancelled";
       asked.delete(of);
       if (pod === undefined) return;
       if (kind === "action" && beginnings.has(what)) {
@@ -76,7 +85,11 @@ export const finished: RuleMaker = ({ world, node, clock, pods, unwanted }, brok
       }
       const early = what === "PodTerminated" && [...asked.values()].find(({ uid }) => uid === pod.uid);
       if (unwanted.has(pod.uid)) over.delete(pod.uid);
-      else if (what === "PodTerminated" && cause !== undefined && lasting.has(cause.code) && sandboxOf(pod.uid)) {
+      else if (
+        what === "PodTerminated" &&
+        lasts(pods.get(pod.uid), cause?.code, isShutdownCancelled) &&
+        sandboxOf(pod.uid)
+      ) {
         over.set(pod.uid, { sinceMs: clock.nowMs, life: node.lives });
       }
       if (early) broken("ended pods have stopped completely", `${early.what} of ${pod.uid} is still on its way`);
