@@ -47,6 +47,24 @@ test("an empty name is an error, not the working directory", async () => {
   assert.deepEqual(names(loaded), []);
 });
 
+test("priority classes are checked where they stand, except in static pods", async () => {
+  const classed = (name: string, fields: string): string => podYaml(name).replace("spec:", `spec:\n  ${fields}`);
+  const contents = {
+    "d/wrong.yaml": classed("wrong", "priorityClassName: system-node-critical\n  priority: 1"),
+    "d/other.yaml": classed("other", "priorityClassName: high"),
+  };
+  const loaded = await load(["d"], contents);
+  assert.deepEqual(names(loaded), ["other"]);
+  assert.match(messages(loaded).join("\n"), /^d\/wrong\.yaml:\d+:\d+: spec\.priority: Invalid value: 1/u);
+  assert.match(
+    loaded.warnings.map(({ message }) => message).join("\n"),
+    /^d\/other\.yaml:\d+:\d+: spec\.priorityClassName: has no meaning/u,
+  );
+  const deps = { ...(await dependencies(contents)), areStatic: true } as const;
+  const asStatic = await loadManifests(["d"], deps, new AbortController().signal);
+  assert.deepEqual([names(asStatic), messages(asStatic), asStatic.warnings], [["other", "wrong"], [], []]);
+});
+
 test("of a directory of 100 manifests the 95 valid ones are loaded, with 5 errors", async () => {
   const contents = Object.fromEntries(
     Array.from({ length: 100 }, (_, index) => {

@@ -9,7 +9,9 @@ import type { Network } from "../ports/network.ts";
 import { decodeManifests, maxManifestBytes, tooBig, type DecodedManifest } from "./decode.ts";
 import { displayUrl, requestTimeoutMs } from "./http-source.ts";
 import { ManifestError, type Origin } from "../yaml/manifest-error.ts";
+import type { FieldError } from "./field-errors.ts";
 import { duplicateErrors, furtherErrors, objectName, prepareManifests } from "./prepare.ts";
+import { priorityErrors, priorityWarnings } from "./priority-class.ts";
 
 export interface LoadDependencies {
   readonly clock: Clock;
@@ -19,6 +21,8 @@ export interface LoadDependencies {
   readonly workingDirectory: string;
   /** All of standard input, for the path `-`. Undefined where paths are never that. */
   readonly readStandardInput: ((maxBytes: number) => Promise<Uint8Array>) | undefined;
+  /** The manifests are those of static pods, whose priority classes nobody resolves. */
+  readonly areStatic?: true;
 }
 
 /** What was found, as it was written (without defaults), for an {@link ApplyRequest}, and everything that is wrong. */
@@ -69,10 +73,14 @@ export async function loadManifests(
       }
     }
   }
-  return { ...checkAll(objects, errors), errors };
+  return { ...checkAll(objects, errors, deps), errors };
 }
 
-function checkAll(objects: readonly DecodedManifest[], errors: ManifestError[]): Omit<LoadedManifests, "errors"> {
+function checkAll(
+  objects: readonly DecodedManifest[],
+  errors: ManifestError[],
+  { areStatic }: LoadDependencies,
+): Omit<LoadedManifests, "errors"> {
   const pods: PodManifest[] = [];
   const configMaps: ConfigMapManifest[] = [];
   const secrets: SecretManifest[] = [];
@@ -81,9 +89,14 @@ function checkAll(objects: readonly DecodedManifest[], errors: ManifestError[]):
   const warnings: ManifestError[] = [];
   for (const object of objects) {
     const prepared = prepareManifests([object]);
-    errors.push(...prepared.errors);
-    warnings.push(...prepared.pods.flatMap((pod) => pod.warnings));
-    if (prepared.errors.length === 0) seen.push(object);
+    const found = [...prepared.errors];
+    for (const pod of prepared.pods) {
+      const at = ({ path, detail }: FieldError): ManifestError => ManifestError.at(pod.origin, path, detail);
+      if (areStatic !== true) found.push(...priorityErrors(pod.manifest).map(at));
+      warnings.push(...pod.warnings, ...(areStatic === true ? [] : priorityWarnings(pod.manifest).map(at)));
+    }
+    errors.push(...found);
+    if (found.length === 0) seen.push(object);
   }
   const duplicates = duplicateErrors(prepareManifests(seen));
   errors.push(...duplicates);

@@ -261,6 +261,22 @@ test("warnings about a pod are delivered with it", async () => {
   );
 });
 
+test("a pod of a built-in priority class gets its priority, also in the next run, and another one is rejected", async () => {
+  const fixture = await started();
+  const spec = { ...pod("a").spec, priorityClassName: "system-node-critical" };
+  await fixture.source.apply({ ...nothing, pods: [{ ...pod("a"), spec }] });
+  const priority = (): number | undefined => fixture.delivered.at(-1)?.pods[0]?.pod.spec.priority;
+  assert.equal(priority(), 2_000_001_000);
+  await fixture.restart();
+  assert.equal(priority(), 2_000_001_000);
+  await assert.rejects(fixture.source.apply({ ...nothing, pods: [{ ...pod("a"), spec: { ...spec, priority: 1 } }] }), {
+    message: /^Pod default\/a: spec\.priority: Invalid value: 1/u,
+  });
+  const other = { ...pod("b"), spec: { ...spec, priorityClassName: "high" } };
+  await fixture.source.apply({ ...nothing, pods: [other] });
+  assert.match(String(fixture.delivered.at(-1)?.pods[1]?.warnings), /^spec\.priorityClassName: has no meaning/u);
+});
+
 test("an unreadable file affects no pod: the source does not claim to know all", async () => {
   const fixture = await started();
   await fixture.source.apply({ ...nothing, pods: [pod("a")] });

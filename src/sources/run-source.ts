@@ -14,6 +14,7 @@ import { decodeManifests } from "./decode.ts";
 import { withDefaults } from "./defaults.ts";
 import { formatPath, ManifestError } from "../yaml/manifest-error.ts";
 import { podWarnings } from "./pod-warnings.ts";
+import { priorityErrors, priorityWarnings, withClassPriority } from "./priority-class.ts";
 import {
   type Checked,
   duplicateErrors,
@@ -229,6 +230,7 @@ export class RunSource {
     const unread = decoded.flatMap((each) => [...each.errors, ...furtherErrors(each)]);
     const errors = [...unread, ...prepared.errors, ...duplicateErrors(prepared)];
     for (const { manifest, origin } of prepared.pods) {
+      errors.push(...priorityErrors(manifest).map(({ path, detail }) => ManifestError.at(origin, path, detail)));
       const node = manifest.spec.nodeName;
       if (!node || node === this.#deps.nodeName) continue;
       const detail = `Invalid value: this node is "${this.#deps.nodeName}"; omit the field`;
@@ -351,9 +353,10 @@ export class RunSource {
     const { spec } = withDefaults(manifest);
     const pod: Pod = {
       metadata: { ...manifest.metadata, name, namespace, uid },
-      spec: { ...spec, nodeName: this.#deps.nodeName },
+      spec: { ...withClassPriority(spec), nodeName: this.#deps.nodeName },
     };
-    const warnings = podWarnings(manifest).map(({ path, detail }) => `${formatPath(path)}: ${detail}`);
+    const doubtful = [...podWarnings(manifest), ...priorityWarnings(manifest)];
+    const warnings = doubtful.map(({ path, detail }) => `${formatPath(path)}: ${detail}`);
     return { pod, place: `podwright run ${namespace}/${name}`, warnings };
   }
 }
