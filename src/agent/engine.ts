@@ -35,6 +35,7 @@ import { BootManifests } from "./boot-manifests.ts";
 import { credentialFiles } from "./credential-files.ts";
 import { evictionSettings } from "./evictions.ts";
 import { engineImageGarbage } from "./image-garbage.ts";
+import { KeptEvictions } from "./kept-evictions.ts";
 import { RunDrivers } from "./run-drivers.ts";
 import { machineInfo } from "./machine-info.ts";
 import { type NodeProcess, runNode } from "./node-process.ts";
@@ -53,8 +54,8 @@ export interface EngineOptions {
   readonly runtimeEndpoint?: string;
   /** Keeps running without pods. */
   readonly stay?: true;
-  /** Evicts pods when the machine runs out of memory or disk. */
-  readonly evict?: true;
+  /** Evicts pods when the machine runs out of memory or disk; undefined: if the engine before did. */
+  readonly evict?: boolean;
   /** The file to which decisions are recorded. */
   readonly record?: string;
   /** A directory whose manifests run as long as they are there. */
@@ -78,15 +79,17 @@ export async function runEngine(options: EngineOptions): Promise<ExitCode> {
   const recorder = await openRecorder(ports, log, options.record);
   const endpoint = options.runtimeEndpoint ?? layout.containerd.endpoint;
   using _claim = await claim(ports, endpoint, log, never);
+  const evictions = new KeptEvictions(ports.files, log, layout.engineSettings);
   const machine = options.runtimeEndpoint === undefined ? await startRuntime(ports, layout) : undefined;
   const serving = {
     machine,
     endsWhenIdle: options.stay !== true,
-    evicts: options.evict === true,
+    evicts: await evictions.take(options.evict),
     manifests: options.manifests === undefined ? undefined : resolve(process.cwd(), options.manifests),
     recorder,
   };
-  await serve(ports, layout, endpoint, serving, log);
+  const ended = await serve(ports, layout, endpoint, serving, log);
+  if (ended === "idle") await evictions.forget();
   // After a termination signal pods keep running, and so does the runtime: it only stops without sandboxes.
   if (machine !== undefined) await stopRuntime(ports, layout, machine, log);
   return ExitCode.done;
@@ -187,7 +190,7 @@ async function serve(
   endpoint: string,
   { machine, endsWhenIdle, evicts, manifests, recorder }: Serving,
   log: Logger,
-): Promise<void> {
+): ReturnType<typeof runNode> {
   const { clock, files, network } = ports;
   const termination = terminationSignal();
   using cri = connectCri(endpoint, systemClock);
@@ -244,4 +247,5 @@ async function serve(
   });
   if (ended === "idle") await giveBack(drivers, log);
   if (ended === "idle" && machine === undefined) await removeCgroup(ports, cgroupRoot, config.node, log);
+  return ended;
 }

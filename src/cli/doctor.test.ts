@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { openContext } from "./context.ts";
-import { doctorCommand } from "./doctor.ts";
+import { doctorCommand, engineChecks } from "./doctor.ts";
 import { EngineClient } from "./engine-client.ts";
 import { openMachine } from "./machine-context.ts";
 import { FakeFiles, FakeMounts, FakeProcesses } from "../private-runtime/testing.ts";
+import type { Health } from "../server/local-api.ts";
 import { Terminal } from "./terminal.ts";
 
 /** What `podwright doctor` prints as an ordinary user. @param code of the call to the engine's socket */
@@ -49,4 +50,12 @@ test("where no engine runs, that is no failed check", async () => {
 
 test("a defect is not presented as a check", async () => {
   await assert.rejects(told("ERR_ASSERTION"), (error) => !(error instanceof PodwrightError));
+});
+
+test("the engine's checks say whether pods are evicted for the node", () => {
+  const evictions = (checks: Health["checks"]): string | undefined => {
+    return engineChecks({ checks }).find(({ name }) => name === "engine: evictions")?.detail;
+  };
+  assert.match(evictions([{ name: "pressure", ok: true, detail: "no pressure" }]) ?? "", /^on: /u);
+  assert.match(evictions([{ name: "runtime", ok: true, detail: "answers" }]) ?? "", /^off: /u);
 });

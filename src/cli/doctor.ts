@@ -1,11 +1,11 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { printable } from "../journal/text.ts";
-import { type Check, failed } from "../private-runtime/preflight/check.ts";
+import { type Check, failed, passed } from "../private-runtime/preflight/check.ts";
 import { preflight, preflightBesideRuntime } from "../private-runtime/preflight/preflight.ts";
-import type { Health } from "../server/local-api.ts";
+import type { Health, HealthCheck } from "../server/local-api.ts";
 import { connectCri } from "../cri/client.ts";
 import type { MachineContext } from "./machine-context.ts";
-import { findEngine, searchPath } from "./engine-process.ts";
+import { evictsForNode, findEngine, searchPath } from "./engine-process.ts";
 import { plural } from "./format.ts";
 import { checkRuntime } from "./runtime-check.ts";
 import type { Painter } from "./terminal.ts";
@@ -56,13 +56,21 @@ async function machineChecks(context: MachineContext, endpoint: string): Promise
   return [...(await preflightBesideRuntime(checked)), ...(await checkRuntime(cri, clock, endpoint))];
 }
 
-function engineChecks(health: Health): Check[] {
-  return health.checks.map(({ name, ok, warning = false, detail, remedy }) => ({
+/** The engine's checks, and whether it evicts pods to protect the machine. */
+export function engineChecks(health: Pick<Health, "checks">): Check[] {
+  const detail = evictsForNode(health)
+    ? "on: pods are evicted before the machine runs out of memory or disk"
+    : "off: pods are evicted for their own storage limits only";
+  return [...health.checks.map(checkOf), passed("engine: evictions", detail)];
+}
+
+function checkOf({ name, ok, warning = false, detail, remedy }: HealthCheck): Check {
+  return {
     name: `engine: ${name}`,
     ok: ok ? (warning ? "warning" : "ok") : "failed",
     detail,
     ...(remedy !== undefined && { remedy }),
-  }));
+  };
 }
 
 const marks = { ok: "✓", warning: "!", failed: "✗" } as const;

@@ -20,8 +20,8 @@ export interface EngineStart {
   readonly runtimeEndpoint?: string;
   /** The file to which the engine records decisions, absolute. */
   readonly record?: string;
-  /** Evicts pods when the machine runs out of memory or disk. */
-  readonly evict?: true;
+  /** Evicts pods when the machine runs out of memory or disk; undefined: if the engine before did. */
+  readonly evict?: boolean;
 }
 
 /** The log file of an engine that a command started. */
@@ -133,7 +133,7 @@ function engineArguments(context: MachineContext, start: EngineStart): string[] 
   if (script === undefined) throw new Error("cannot find podwright's own executable");
   const endpoint = start.runtimeEndpoint === undefined ? [] : ["--runtime-endpoint", start.runtimeEndpoint];
   const record = start.record === undefined ? [] : ["--record", start.record];
-  const evict = start.evict === true ? ["--evict"] : [];
+  const evict = start.evict === undefined ? [] : [start.evict ? "--evict" : "--no-evict"];
   const options = [...endpoint, ...record, ...evict];
   return [...process.execArgv, script, "engine", "--state-dir", context.layout.stateDirectory, ...options];
 }
@@ -171,6 +171,11 @@ async function waitForEngine(
   return undefined;
 }
 
+/** Whether the engine evicts pods when the machine runs out of memory or disk. */
+export function evictsForNode({ checks }: Pick<Health, "checks">): boolean {
+  return checks.some(({ name }) => name === "pressure");
+}
+
 function checkFits(health: Health, start: EngineStart): Health {
   if (start.record !== undefined && start.record !== health.record) {
     const does = health.record === undefined ? "does not record" : `records to ${health.record}`;
@@ -178,14 +183,11 @@ function checkFits(health: Health, start: EngineStart): Health {
       remedy: "omit --record, stop its pods first, or use another --state-dir",
     });
   }
-  if (start.evict === true && !health.checks.some(({ name }) => name === "pressure")) {
-    throw new PodwrightError(
-      ExitCode.badInput,
-      "the running engine does not evict pods under memory or disk pressure",
-      {
-        remedy: "omit --evict, stop its pods first, or use another --state-dir",
-      },
-    );
+  if (start.evict !== undefined && start.evict !== evictsForNode(health)) {
+    const does = start.evict ? "does not evict" : "evicts";
+    throw new PodwrightError(ExitCode.badInput, `the running engine ${does} pods under memory or disk pressure`, {
+      remedy: `omit ${start.evict ? "--evict" : "--no-evict"}, stop its pods first, or use another --state-dir`,
+    });
   }
   if (start.runtimeEndpoint === undefined || start.runtimeEndpoint === health.runtimeEndpoint) return health;
   throw new PodwrightError(

@@ -111,8 +111,12 @@ const recordOption = (): Option => {
   return new Option("--record <file>", "record every decision and its inputs, for 'podwright replay'");
 };
 
-const evictOption = (): Option => {
-  return new Option("--evict", "evict pods when the machine runs out of memory, disk or processes");
+/** Without either of them it is as the engine before had it. */
+const turnsEvictionsOn = (): Option => {
+  return new Option("--evict", "evict pods when the machine runs out of memory or disk, until the last pod is gone");
+};
+const turnsEvictionsOff = (): Option => {
+  return new Option("--no-evict", "as the engine starts again, end what an earlier --evict asked for");
 };
 
 function addRun(define: Define): void {
@@ -132,7 +136,8 @@ function addRun(define: Define): void {
     .addOption(
       new Option("--timeout <duration>", "how long --detach waits").argParser(parseDuration).default(60_000, "60s"),
     )
-    .addOption(evictOption())
+    .addOption(turnsEvictionsOn())
+    .addOption(turnsEvictionsOff())
     .option("--keep", "leave the pods running on Ctrl-C, and keep ended pods")
     .addOption(recordOption())
     .addOption(endpointOption(otherRuntime))
@@ -345,7 +350,8 @@ function addEngine(define: Define): void {
     .requiredOption("--state-dir <dir>", "where podwright keeps its state")
     .option("--stay", "keep running without pods")
     .option("--manifests <dir>", "also run the manifests in this directory")
-    .addOption(evictOption())
+    .addOption(turnsEvictionsOn())
+    .addOption(turnsEvictionsOff())
     .addOption(recordOption())
     .addOption(endpointOption(otherRuntime))
     .action(async (options: EngineOptions) => {

@@ -6,7 +6,7 @@ import { formatDuration } from "../journal/text.ts";
 import type { PodRef } from "../journal/entry.ts";
 import type { AppliedPod, ApplyRequest, Health, PodView } from "../server/local-api.ts";
 import type { MachineContext } from "./machine-context.ts";
-import { ensureEngine, type EngineStart } from "./engine-process.ts";
+import { ensureEngine, type EngineStart, evictsForNode } from "./engine-process.ts";
 import { EngineSession } from "./engine-session.ts";
 import { printError, printWarning } from "./error-output.ts";
 import { plural } from "./format.ts";
@@ -32,7 +32,7 @@ export interface RunOptions {
   readonly keep?: true;
   readonly runtimeEndpoint?: string;
   readonly record?: string;
-  readonly evict?: true;
+  readonly evict?: boolean;
   readonly json?: true;
 }
 
@@ -93,14 +93,24 @@ export async function runCommand(
   }
   if (pods.length === 0) throw nothingStored(context, health);
   const run: Run = { context, options, session, pods, startedAt, sinceSeq: health.journalSeq + 1, interrupts };
-  if (options.json !== true) terminal.print(headline(pods, health, terminal.paint.faint));
+  if (options.json !== true) terminal.print(headline(pods, health, start, terminal.paint.faint).join("\n"));
   const exitCode = options.detach === true ? await detached(run) : await foreground(run);
   return exitCode === ExitCode.done && errors.length > 0 ? ExitCode.badInput : exitCode;
 }
 
-function headline(pods: readonly PodRef[], health: Health, faint: (text: string) => string): string {
+/** Says what nobody asked for in this run: evictions that an earlier one turned on. */
+function headline(
+  pods: readonly PodRef[],
+  health: Health,
+  start: EngineStart,
+  faint: (text: string) => string,
+): string[] {
   const names = pods.length > 5 ? plural(pods.length, "pod") : pods.map(podLabel).join(", ");
-  return `running ${names} ${faint(`on ${health.runtime}, engine process ${health.pid}`)}`;
+  const remembered = start.evict === undefined && evictsForNode(health);
+  return [
+    `running ${names} ${faint(`on ${health.runtime}, engine process ${health.pid}`)}`,
+    ...(remembered ? [faint("evictions for the node are on, by --evict of an earlier run")] : []),
+  ];
 }
 
 async function storedPods(session: EngineSession): Promise<readonly PodRef[]> {
@@ -268,7 +278,7 @@ function engineStart({ runtimeEndpoint, record, evict }: RunOptions): EngineStar
   return {
     ...(runtimeEndpoint !== undefined && { runtimeEndpoint }),
     ...(record !== undefined && { record: resolve(process.cwd(), record) }),
-    ...(evict === true && { evict }),
+    ...(evict !== undefined && { evict }),
   };
 }
 

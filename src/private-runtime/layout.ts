@@ -65,6 +65,8 @@ export interface RuntimeLayout {
   readonly volumes: string;
   /** Names the pods that are there because of the manifests that run at boot. */
   readonly bootPods: string;
+  /** What one engine was asked for that holds for the next one. */
+  readonly engineSettings: string;
   readonly journal: string;
   /** What upstream calls the root directory: `pods/` with the volumes is below it. */
   readonly kubeletRoot: string;
@@ -115,6 +117,7 @@ export function runtimeLayout(stateDirectory: string, hashing: Hashing): Runtime
     claims: `${state}/claims`,
     volumes: `${state}/volumes`,
     bootPods: `${state}/boot-pods.json`,
+    engineSettings: `${state}/engine.json`,
     journal: `${state}/journal`,
     kubeletRoot: `${state}/kubelet`,
     podLogs: `${state}/logs/pods`,

@@ -54,6 +54,7 @@ const rows: readonly OptionRow[] = [
     exitCode: 2,
     error: /does not evict pods under memory or disk pressure/,
   },
+  { shows: "run --no-evict", line: "run --detach --wait none --no-evict @/web.yaml", out: /^running web/ },
   {
     shows: "run --runtime-endpoint",
     line: "run --runtime-endpoint /other.sock @/web.yaml",
