@@ -283,6 +283,19 @@ test("little disk space warns, very little fails, and an unknown amount warns", 
   assert.equal((await outcome(context({ df: { stdout: "", exitCode: 1 } }), "disk space"))?.ok, "warning");
 });
 
+test("very little disk space prevents no start over stored pods, which free it", async () => {
+  const df = { stdout: "Filesystem x\n/dev/vda 100 50 102400 1% /\n" };
+  const { files, context } = machine();
+  // What is left of a Secret is no pod.
+  files.put("/srv/podwright/manifests/secret_default_web_0123456789abcdef.json", "{}");
+  assert.equal((await outcome(context({ df }), "disk space"))?.ok, "failed");
+  files.put("/srv/podwright/manifests/pod_default_web_0123456789abcdef.json", "{}");
+  const full = await outcome(context({ df }), "disk space");
+  assert.deepEqual([full?.ok, full?.detail], ["warning", "100 MiB free for /srv/podwright"]);
+  assert.match(full?.remedy ?? "", /^free at least 200 MiB, e\.g\. with 'podwright gc'/u);
+  assert.notEqual((await preflight(context({ df }))).facts, undefined);
+});
+
 test("a private root mount is a warning, with the command that makes it shared", async () => {
   const { mounts, context } = machine();
   assert.equal((await outcome(context(), "mount propagation"))?.ok, "ok");

@@ -120,7 +120,10 @@ async function removeTrial({ files, mounts }: CheckContext, base: string): Promi
   } catch {}
 }
 
-/** Looks at the free space of the state directory's file system. */
+/**
+ * Looks at the free space of the state directory's file system. Too little prevents the first start only: over stored
+ * pods it takes an engine to free some, by evictions, garbage collection and stops.
+ */
 export async function checkDisk(context: CheckContext): Promise<Check> {
   const { processes, layout, signal } = context;
   const name = "disk space";
@@ -142,9 +145,18 @@ export async function checkDisk(context: CheckContext): Promise<Check> {
     );
   }
   const detail = `${formatSize(free)} free for ${layout.stateDirectory}`;
-  if (free < MIN_FREE_BYTES) return failed(name, detail, `free at least ${formatSize(MIN_FREE_BYTES)}`);
+  if (free < MIN_FREE_BYTES) {
+    const remedy = `free at least ${formatSize(MIN_FREE_BYTES)}`;
+    if (!(await hasStoredPods(context))) return failed(name, detail, remedy);
+    return warned(name, detail, `${remedy}, e.g. with 'podwright gc' or by stopping pods: new images may not fit`);
+  }
   if (free < COMFORTABLE_FREE_BYTES) return warned(name, detail, "free some space before pulling large images");
   return passed(name, detail);
+}
+
+/** Whether an earlier engine left pods, which the next one takes over. */
+async function hasStoredPods({ files, layout }: CheckContext): Promise<boolean> {
+  return (await files.list(layout.manifests)).some(({ name }) => name.startsWith("pod_"));
 }
 
 /** The fourth column of `df -P -k`: free KiB for ordinary users. */
