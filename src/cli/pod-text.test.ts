@@ -24,6 +24,14 @@ test("a rejected pod shows why it was rejected, not its containers' waiting reas
   assert.deepEqual(notReadyLines(rejected), ["NodePorts: host port is taken"]);
 });
 
+test("an evicted pod shows that, whatever its containers ended with", () => {
+  const completed = containerView({ state: "terminated", reason: "Completed", exitCode: 0, ready: false });
+  const evicted = podView({ phase: "Failed", reason: "Evicted", ready: false, containers: [completed] });
+  assert.equal(podStatusWord(evicted), "Evicted");
+  assert.equal(podStatusWord({ ...evicted, containers: [] }), "Evicted");
+  assert.equal(podStatusWord({ ...evicted, phase: "Succeeded", reason: "" }), "Completed");
+});
+
 test("an initializing pod shows its progress, and what delays it", () => {
   const init = { ...containerView({ name: "i", ready: false }), sidecar: false, done: false };
   const done = { ...init, state: "terminated" as const, exitCode: 0, reason: "Completed", done: true };
