@@ -34,6 +34,14 @@ test("removals come first, kept items have reasons, and totals follow", () => {
   ]);
 });
 
+test("while a runtime still deletes what containers wrote, the freed space is a minimum", () => {
+  const removed: GarbageReport = { ...report, items: report.items.slice(2), freedBytes: 256 };
+  assert.equal(
+    garbageLines(removed, false, plainPainter).at(-1),
+    "0 images, 1 dead container, 1 sandbox removed; at least 256 B freed on the image file system",
+  );
+});
+
 test("removals are reported with the freed space, and a node without image collection says why", () => {
   const removed: GarbageReport = {
     ...report,

@@ -46,7 +46,10 @@ function summary(goes: readonly GarbageItem[], { freedBytes }: GarbageReport, is
     plural(count("sandbox"), "sandbox").replace(/xs$/u, "xes"),
   ].join(", ");
   if (isPreview) return `${parts} would be removed: at most ${formatBytes(bytes)}, because images share layers`;
-  const freed = freedBytes === undefined ? "" : `; ${formatBytes(freedBytes)} freed on the image file system`;
+  if (freedBytes === undefined) return `${parts} removed`;
+  // What containers wrote is theirs alone. A runtime may still be deleting it.
+  const written = goes.reduce((sum, item) => sum + (item.kind === "container" ? (item.bytes ?? 0) : 0), 0);
+  const freed = `; ${freedBytes < written ? "at least " : ""}${formatBytes(freedBytes)} freed on the image file system`;
   return `${parts} removed${freed}`;
 }
 

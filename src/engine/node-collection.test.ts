@@ -26,6 +26,34 @@ test("a node that does not know all of its pods yet reclaims no images", async (
   assert.deepEqual(made, ["containers", "images"]);
 });
 
+test("what dead containers wrote counts as freed, and is waited for", async () => {
+  const status = { uid: "uid", namespace: "default", name: "web" };
+  const containers = [{ id: "c1", name: "c", restartCount: 0 }];
+  const garbage = {
+    isReady: true,
+    unused: () => [{ status, parts: { containers, sandboxes: [], stays: [] } }],
+    removeUnused: async () => ({ containers: ["c1"], sandboxes: [], failures: [] }),
+  };
+  const expected: number[] = [];
+  const images = {
+    removeUnused: async () => ({ removed: [], held: [], failures: [], freedBytes: 0 }),
+    measure: async <T>(work: () => Promise<T>, expectedBytes: (result: T) => number) => {
+      const result = await work();
+      expected.push(expectedBytes(result));
+      return { result, freedBytes: 5000 };
+    },
+  };
+  const stats = [{ attributes: { id: "c1" }, writableLayer: { usedBytes: { value: 4096n } } }];
+  const collection = new NodeCollection({
+    cri: { runtime: { listContainerStats: async () => ({ stats }) } } as unknown as Pick<Cri, "runtime">,
+    garbage: garbage as unknown as Kubelet["garbage"],
+    images: images as unknown as ImageCollector,
+    journal: { record: () => 1 },
+  });
+  const report = await collection.collect(new AbortController().signal);
+  assert.deepEqual([expected, report.freedBytes], [[4096], 5000]);
+});
+
 test("a container that could not be removed is a failure, and not among what was removed", async () => {
   const part = (id: string) => ({ id, name: "c", restartCount: 0 });
   const status = { uid: "uid", namespace: "default", name: "web" };

@@ -15,6 +15,12 @@ export interface NodeCollectionDependencies {
   readonly journal: Recorder;
 }
 
+/** What is gone of containers and sandboxes. */
+interface Removed {
+  readonly containers: readonly GarbageItem[];
+  readonly failures: readonly string[];
+}
+
 const timeoutMs = 10_000;
 const noImages = "this node removes no images: the runtime belongs to another program";
 
@@ -45,18 +51,28 @@ export class NodeCollection {
     const message = "a user requested garbage collection";
     const entry = journal.record({ kind: "input", what: "GarbageRequested", message });
     const cause: Cause = { code: "GarbageRequested", message, entry };
-    // Containers first: an image that only dead ones kept goes with them.
     const listed = await this.#containers(signal);
-    const parts = await garbage.removeUnused(cause, signal);
-    const gone = new Set<string>([...parts.containers, ...parts.sandboxes]);
-    const containers = listed.filter(({ id }) => gone.has(id));
-    if (images === undefined) return { items: containers, imagesStay: noImages, failures: parts.failures };
-    const { removed, freedBytes, failures, held } = await images.removeUnused(cause, signal);
+    const removeContainers = async (): Promise<Removed> => {
+      const parts = await garbage.removeUnused(cause, signal);
+      const gone = new Set<string>([...parts.containers, ...parts.sandboxes]);
+      return { containers: listed.filter(({ id }) => gone.has(id)), failures: parts.failures };
+    };
+    if (images === undefined) {
+      const { containers, failures } = await removeContainers();
+      return { items: containers, imagesStay: noImages, failures };
+    }
+    const { result, freedBytes } = await images.measure(
+      // Containers first: an image that only dead ones kept goes with them.
+      async () => ({ parts: await removeContainers(), freed: await images.removeUnused(cause, signal) }),
+      ({ parts }) => parts.containers.reduce((sum, { bytes = 0 }) => sum + bytes, 0),
+      signal,
+    );
+    const { parts, freed } = result;
     const items = [
-      ...removed.map((image) => imageItem(image)),
-      ...held.map(({ image, hold }) => imageItem(image, hold.text)),
+      ...freed.removed.map((image) => imageItem(image)),
+      ...freed.held.map(({ image, hold }) => imageItem(image, hold.text)),
     ];
-    return { items: [...items, ...containers], freedBytes, failures: [...parts.failures, ...failures] };
+    return { items: [...items, ...parts.containers], freedBytes, failures: [...parts.failures, ...freed.failures] };
   }
 
   #requireKnown(): void {

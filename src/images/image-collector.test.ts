@@ -357,6 +357,26 @@ test("a manual collection removes all unused images, whatever the free space, an
   assert.deepEqual([scene.removed, freed.freedBytes, freed.failures], [["a", "b"], 2, []]);
 });
 
+test("what work frees is measured when the runtime has deleted it, or after a while", async () => {
+  const scene = new Scene();
+  const freeing = async (bytes: number): Promise<number> => {
+    scene.otherBytes = 300;
+    const measured = scene.collector.measure(
+      async () => "done",
+      () => 100,
+      signal,
+    );
+    await settle();
+    scene.otherBytes -= bytes;
+    await scene.clock.advance(6000);
+    assert.equal((await measured).result, "done");
+    return (await measured).freedBytes;
+  };
+  assert.equal(await freeing(120), 120);
+  assert.equal(await freeing(40), 40);
+  assert.equal(await freeing(-40), 0);
+});
+
 test("an image that is pulled again after its removal counts as new", async () => {
   const scene = new Scene({ minAgeMs: 2 * minute });
   await scene.seen(["again", { size: 10 }]);

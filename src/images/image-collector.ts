@@ -11,6 +11,7 @@ import type { ImageAccess } from "./image-access.ts";
 import type { ImageFileSystem } from "./image-file-system.ts";
 import {
   bytesAbove,
+  type FileSystemRoom,
   formatSize,
   holdSummary,
   type ImageGarbagePolicy,
@@ -168,26 +169,45 @@ export class ImageCollector {
 
   /** Removes every unused image. Rejects only with the signal's reason, or when the runtime cannot be queried. */
   async removeUnused(cause: Cause, signal: AbortSignal): Promise<ImagesFreed> {
-    const { fileSystem, log } = this.#deps;
     return await this.#pass(signal, async (pass) => {
-      const available = async (): Promise<number | undefined> => {
-        try {
-          return (await fileSystem.room(await fileSystem.mountPoint(signal))).availableBytes;
-        } catch (error) {
-          signal.throwIfAborted();
-          log.warn("cannot measure the space freed by removing images", { error: errorMessage(error) });
-          return undefined;
-        }
-      };
-      const before = await available();
+      const before = await this.#available(signal);
       const { overdue, unused, held } = pass.verdicts;
       for (const image of [...overdue, ...unused]) await this.#remove(pass, image, "space", cause);
       const { removed, failures } = pass;
-      const after = removed.length === 0 ? before : await available();
-      const freedBytes = Math.max(0, (after ?? 0) - (before ?? after ?? 0));
+      const after = removed.length === 0 ? before : await this.#available(signal);
+      const freedBytes = increase(before, after);
       this.#tellFreed(pass, freedBytes, cause);
       return { removed, failures, freedBytes, held };
     });
+  }
+
+  /**
+   * Does some work, and measures the free space that it makes on the image file system. Runtimes delete what dead
+   * containers wrote a little later, so it waits briefly for the bytes that are expected of the result.
+   */
+  async measure<T>(
+    work: () => Promise<T>,
+    expectedBytes: (result: T) => number,
+    signal: AbortSignal,
+  ): Promise<{ readonly result: T; readonly freedBytes: number }> {
+    const before = await this.#available(signal);
+    const result = await work();
+    const wantedBytes = (before ?? 0) + expectedBytes(result);
+    return { result, freedBytes: increase(before, await this.#available(signal, wantedBytes)) };
+  }
+
+  /** Free bytes of the image file system, as soon as they are as many as wanted, or after a while; undefined: unknown. */
+  async #available(signal: AbortSignal, wantedBytes = 0): Promise<number | undefined> {
+    const { fileSystem, log } = this.#deps;
+    try {
+      const mountPoint = await fileSystem.mountPoint(signal);
+      const isEnough = ({ availableBytes }: FileSystemRoom): boolean => availableBytes >= wantedBytes;
+      return (await fileSystem.roomOnceFreed(mountPoint, isEnough, signal)).availableBytes;
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn("cannot measure the freed space of the image file system", { error: errorMessage(error) });
+      return undefined;
+    }
   }
 
   /** What {@link removeUnused} would remove, and why the others stay. Changes nothing. */
@@ -335,6 +355,11 @@ export class ImageCollector {
       cause: cause.message,
     });
   }
+}
+
+/** Bytes; 0 if there are fewer, or how many is unknown. */
+function increase(before: number | undefined, after: number | undefined): number {
+  return before === undefined || after === undefined ? 0 : Math.max(0, after - before);
 }
 
 function shortageCause({ usedPercent }: Shortage, policy: ImageGarbagePolicy): Cause {

@@ -223,7 +223,7 @@ export interface GarbageReport {
   readonly items: readonly GarbageItem[];
   /** Why no image is removed at all: this node does not collect images. */
   readonly imagesStay?: string | undefined;
-  /** Increase of free space on the image file system; undefined for a preview. */
+  /** Increase of free space on the image file system by all that was removed; undefined for a preview. */
   readonly freedBytes?: number | undefined;
   /** What could not be removed, and why. */
   readonly failures: readonly string[];
