@@ -9,6 +9,7 @@ import type { Files } from "../ports/files.ts";
 import { canonicalPath } from "../private-runtime/canonical-path.ts";
 import { DEFAULT_STATE_DIRECTORY, type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts";
 import { EngineClient } from "./engine-client.ts";
+import { stateOwner } from "./state-owner.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** The ports and places that every command uses. */
@@ -39,12 +40,13 @@ export async function openContext(terminal: Terminal, options: StateOptions): Pr
   }
   const stateDirectory = await canonicalPath(systemFiles, resolve(asked));
   const layout = runtimeLayout(stateDirectory, systemHashing);
+  const owner = await stateOwner(systemFiles, layout);
   return {
     terminal,
     clock: systemClock,
     files: systemFiles,
     environment,
     layout,
-    engine: new EngineClient(unixTransport(layout.engineSocket), stateDirectory),
+    engine: new EngineClient(unixTransport(layout.engineSocket), stateDirectory, undefined, owner),
   };
 }

@@ -80,3 +80,15 @@ test("a followed journal has no silence limit", async () => {
   await assert.rejects(following, EngineGone);
   assert.deepEqual(told, [entry, entry]);
 });
+
+test("a missing kubelet is started otherwise than an engine", async () => {
+  const missing = Object.assign(new Error("connect ENOENT"), { code: "ENOENT" });
+  const transport = { request: async () => Promise.reject(missing), lines: () => assert.fail("no journal is read") };
+  const kubelet = new EngineClient(transport, "/var/lib/kubelet/podwright", silenceMs, "kubelet");
+  await assert.rejects(kubelet.health(), {
+    message: "no kubelet runs for /var/lib/kubelet/podwright",
+    remedy: "start 'podwright kubelet' or its service again; its pods keep running",
+  });
+  const engine = new EngineClient(transport, "/srv/pods", silenceMs);
+  await assert.rejects(engine.health(), { remedy: /run --state-dir \/srv\/pods' starts one/u });
+});

@@ -20,6 +20,7 @@ import type {
   PodView,
 } from "../server/local-api.ts";
 import { ownCommand } from "./own-command.ts";
+import type { StateOwner } from "./state-owner.ts";
 
 /**
  * HTTP over the engine's Unix socket. Rejects with an error whose `code` is an errno name when there is no engine, it
@@ -65,12 +66,26 @@ export class EngineClient {
   readonly #transport: EngineTransport;
   readonly #stateDirectory: string;
   readonly #silenceMs: number;
+  readonly #owner: StateOwner;
 
   /** @param silenceMs milliseconds without a byte after which the engine counts as hanging */
-  constructor(transport: EngineTransport, stateDirectory: string, silenceMs = longestSilenceMs) {
+  constructor(
+    transport: EngineTransport,
+    stateDirectory: string,
+    silenceMs = longestSilenceMs,
+    owner: StateOwner = "run",
+  ) {
     this.#transport = transport;
     this.#stateDirectory = stateDirectory;
     this.#silenceMs = silenceMs;
+    this.#owner = owner;
+  }
+
+  /** The remedy when it does not run. */
+  get startRemedy(): string {
+    if (this.#owner === "kubelet") return "start 'podwright kubelet' or its service again; its pods keep running";
+    const run = ownCommand(this.#stateDirectory, "run");
+    return `'${run}' starts one with its stored pods; '${run} FILE' adds pods`;
   }
 
   async health(signal?: AbortSignal): Promise<Health> {
@@ -217,10 +232,11 @@ export class EngineClient {
   #gone(cause: unknown): EngineGone {
     const code = errorCode(cause);
     const never = code === "ENOENT" || code === "ECONNREFUSED";
+    const what = this.#owner === "kubelet" ? "kubelet" : "engine";
     const message = never
-      ? `no engine runs for ${this.#stateDirectory}`
-      : `the engine for ${this.#stateDirectory} stopped`;
-    return new EngineGone(message, { cause, remedy: startRemedy(this.#stateDirectory) });
+      ? `no ${what} runs for ${this.#stateDirectory}`
+      : `the ${what} for ${this.#stateDirectory} stopped`;
+    return new EngineGone(message, { cause, remedy: this.startRemedy });
   }
 }
 
@@ -234,12 +250,6 @@ const lostCodes: ReadonlySet<string> = new Set(["ENOENT", "ECONNREFUSED", "ECONN
 export function hangRemedy(stateDirectory: string): string {
   const run = ownCommand(stateDirectory, "run");
   return `see its log; its pods keep running when it is killed, and the next '${run}' takes them over`;
-}
-
-/** The remedy for a missing engine. */
-export function startRemedy(stateDirectory: string): string {
-  const run = ownCommand(stateDirectory, "run");
-  return `'${run}' starts one with its stored pods; '${run} FILE' adds pods`;
 }
 
 function podPath(selector: string): string {

@@ -34,6 +34,8 @@ test("a confirmation is for all signals, and prints JSON on request", async () =
   const isBadInput = (error: unknown): boolean =>
     error instanceof PodwrightError && error.exitCode === ExitCode.badInput;
   await assert.rejects(run({ confirm: true, signal: "memory.available" }), isBadInput);
+  await assert.rejects(run({ confirm: true, preview: true }), { message: /--preview or --confirm, not both$/u });
+  await assert.rejects(run({}), { message: /needs either --preview or --confirm$/u });
   assert.equal(confirmed, 0);
   await run({ confirm: true });
   await run({ confirm: true, json: true });

@@ -14,7 +14,9 @@ export interface EvictOptions {
 export async function evictCommand(context: CommandContext, options: EvictOptions): Promise<ExitCode> {
   const { terminal, engine } = context;
   if ((options.preview === true) === (options.confirm === true)) {
-    throw new PodwrightError(ExitCode.badInput, "'evict' needs either --preview or --confirm", {
+    const problem =
+      options.preview === true ? "takes --preview or --confirm, not both" : "needs either --preview or --confirm";
+    throw new PodwrightError(ExitCode.badInput, `'evict' ${problem}`, {
       remedy: "--preview shows which pods the node would evict, --confirm allows evictions that await confirmation",
     });
   }

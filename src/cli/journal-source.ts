@@ -8,7 +8,7 @@ import { noSuchPod } from "../server/pod-selector.ts";
 import type { CommandContext } from "./context.ts";
 import { version } from "../base/version.ts";
 import { requireStateFormat } from "../private-runtime/state-format.ts";
-import { EngineGone, startRemedy } from "./engine-client.ts";
+import { EngineGone } from "./engine-client.ts";
 
 /** The journal of a running engine, or the one that the last engine left on disk. */
 export interface JournalSnapshot {
@@ -51,10 +51,10 @@ export async function readPodJournal(context: JournalContext, selector: string):
 }
 
 /** Says on standard error that no engine runs, and how to start one. */
-export function sayNoEngine({ terminal, layout }: JournalContext, consequence: string): void {
+export function sayNoEngine({ terminal, layout, engine }: JournalContext, consequence: string): void {
   const { stateDirectory } = layout;
   terminal.warn(terminal.warnPaint.caution(`podwright: no engine runs for ${stateDirectory}; ${consequence}`));
-  terminal.warn(`  ${terminal.warnPaint.faint("→")} ${startRemedy(stateDirectory)}`);
+  terminal.warn(`  ${terminal.warnPaint.faint("→")} ${engine.startRemedy}`);
 }
 
 /**

@@ -61,7 +61,16 @@ test("until a replacing pod has started, its name selects the log of the replace
   const unbegun = { ...coming, containers: [{ ...waiting, logPath: "" }] };
   await assert.rejects(found([unbegun, going], "new"), /container app has not started yet/u);
   const begun = { ...coming, containers: [{ ...waiting, state: "running" as const, startedAt: 1 }] };
-  assert.deepEqual(await found([begun, going], "web"), { path: "/logs/new", uid: "new", container: "app", said: "" });
+  const shown = await found([begun, going], "web");
+  assert.deepEqual([shown.path, shown.uid, shown.said], ["/logs/new", "new", ""]);
+});
+
+test("the log of an ended pod went with its container, that of a waiting one is to come", async () => {
+  const ended = containerView({ name: "app", state: "terminated", reason: "Completed", logPath: "" });
+  const collected = podView({ phase: "Succeeded", ready: false, containers: [ended] });
+  await assert.rejects(found([collected], "web"), /the log of container app is gone/u);
+  assert.equal((await found([podView({ phase: "Failed", containers: [app] })], "web")).isOfEndedPod, true);
+  assert.equal((await found([podView({ containers: [app] })], "web")).isOfEndedPod, false);
 });
 
 test("without an engine the kept spec defines the order of containers and the default one", async () => {

@@ -6,6 +6,7 @@ import type { Pod } from "../api/pod.ts";
 import type { ContainerView, PodView } from "../server/local-api.ts";
 import { defaultContainer, defaultContainerAnnotation } from "../server/default-container.ts";
 import { isSelectedBy, podLabel } from "../server/pod-selector.ts";
+import { hasEnded } from "../server/pod-words.ts";
 import { didYouMean } from "../base/did-you-mean.ts";
 import type { CommandContext } from "./context.ts";
 import { EngineGone } from "./engine-client.ts";
@@ -20,6 +21,8 @@ export interface LogTarget {
   readonly path: string;
   readonly uid: PodUid;
   readonly container: string;
+  /** The pod will not run again. */
+  readonly isOfEndedPod: boolean;
 }
 
 type TargetContext = Pick<CommandContext, "engine" | "files" | "terminal" | "layout">;
@@ -82,8 +85,8 @@ async function logOfView(
   if (view === undefined) throw noSuchContainer(name, names);
   const path = previous ? (view.previousLogPath ?? (await earlierLog(context.files, view))) : view.logPath;
   if (path === undefined) throw noPrevious(name);
-  if (path === "") throw notStarted(view);
-  return { path, uid: pod.uid, container: name };
+  if (path === "") throw view.state === "terminated" ? logGone(name) : notStarted(view);
+  return { path, uid: pod.uid, container: name, isOfEndedPod: hasEnded(pod) };
 }
 
 /** The given container, or the pod's default, with a notice if there are others. */
@@ -131,7 +134,7 @@ async function findOnDisk(
   const instances = await instancesIn(files, `${newest.path}/${name}`);
   const instance = instances[previous ? 1 : 0];
   if (instance === undefined) throw previous ? noPrevious(name) : noSuchLog(context, selector);
-  return { path: `${newest.path}/${name}/${instance}.log`, uid: newest.uid, container: name };
+  return { path: `${newest.path}/${name}/${instance}.log`, uid: newest.uid, container: name, isOfEndedPod: false };
 }
 
 /** The pod's spec as kept by the engine of the state directory, or by a kubelet whose root directory contains it. */
@@ -190,6 +193,14 @@ function noSuchContainer(name: string, names: readonly string[]): PodwrightError
 function noPrevious(name: string): PodwrightError {
   return new PodwrightError(ExitCode.badInput, `container ${name} has no previous instance`, {
     remedy: "omit --previous for the current one",
+  });
+}
+
+/** Logs go with the containers, by the node's own collections too. */
+export function logGone(name: string): PodwrightError {
+  return new PodwrightError(ExitCode.failed, `the log of container ${name} is gone: its pod has ended`, {
+    remedy:
+      "logs of ended pods go with their containers, e.g. by 'podwright gc'; 'podwright timeline' shows how it ended",
   });
 }
 

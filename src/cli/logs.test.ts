@@ -7,7 +7,8 @@ import { runtimeLayout } from "../private-runtime/layout.ts";
 import { simCompression } from "../sim/compression.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { EngineClient } from "./engine-client.ts";
-import { logsCommand } from "./logs.ts";
+import type { PodView } from "../server/local-api.ts";
+import { logsCommand, type LogsOptions } from "./logs.ts";
 import { Terminal } from "./terminal.ts";
 
 const layout = runtimeLayout("/var/lib/podwright", systemHashing);
@@ -24,6 +25,15 @@ class Scene {
       const [logPath, previousLogPath] = [`${directory}/${count}.log`, `${directory}/${count - 1}.log`];
       return podView({ containers: [containerView({ name: "app", logPath, previousLogPath })] });
     });
+    return await this.#logs(answers, { previous: true });
+  }
+
+  async current(phase: PodView["phase"]): Promise<number> {
+    const containers = [containerView({ name: "app", logPath: `${directory}/0.log` })];
+    return await this.#logs([podView({ phase, containers })], {});
+  }
+
+  async #logs(answers: PodView[], options: LogsOptions): Promise<number> {
     const request = async (): Promise<{ status: number; body: string }> => {
       return { status: 200, body: JSON.stringify(answers.length > 1 ? answers.shift() : answers[0]) };
     };
@@ -36,7 +46,7 @@ class Scene {
     const { files } = this;
     const compression = simCompression(files);
     const context = { terminal, clock: new ManualClock(), files, compression, engine, layout };
-    return await logsCommand(context, "web", undefined, { previous: true });
+    return await logsCommand(context, "web", undefined, options);
   }
 }
 
@@ -46,6 +56,12 @@ test("when the previous instance is removed meanwhile, the log of its successor 
   await scene.files.write(`${directory}/1.log`, line("second"), 0o640);
   assert.equal(await scene.previous(1, 2), 0);
   assert.equal(scene.printed, "second\n");
+});
+
+test("the log of an ended pod that was collected is gone, that of another pod is to come", async () => {
+  const scene = new Scene();
+  await assert.rejects(scene.current("Failed"), /the log of container app is gone: its pod has ended/u);
+  await assert.rejects(scene.current("Running"), /container app has no log yet/u);
 });
 
 test("a removed previous log is an error, not an empty log", async () => {

@@ -6,7 +6,7 @@ import type { MachineContext } from "./machine-context.ts";
 import { EngineGone } from "./engine-client.ts";
 import { Interrupts } from "./interrupts.ts";
 import { gonePods, listPods } from "./listing.ts";
-import { findLog, type LogTarget } from "./log-target.ts";
+import { findLog, logGone, type LogTarget } from "./log-target.ts";
 import { hasEnded } from "../server/pod-words.ts";
 import { terminalText } from "./safe-text.ts";
 import type { Terminal } from "./terminal.ts";
@@ -56,10 +56,10 @@ export async function logsCommand(
       return ExitCode.done;
     } catch (error) {
       if (!(error instanceof FileError) || error.code !== "ENOENT") throw error;
-      const { path, container: name } = target;
+      const { path } = target;
       if (output.isEmpty && options.previous === true) target = await find();
       // When a container ends, the log before its own is removed, and its own is the previous one from then on.
-      if (target.path === path) throw noLog(name, options.previous === true);
+      if (target.path === path) throw noLog(target, options.previous === true);
     }
   }
 }
@@ -78,12 +78,13 @@ function oneContainer(operand: string | undefined, option: string | undefined): 
   return operand ?? option;
 }
 
-function noLog(container: string, previous: boolean): PodwrightError {
+function noLog({ container, isOfEndedPod }: LogTarget, previous: boolean): PodwrightError {
   if (previous) {
     return new PodwrightError(ExitCode.failed, `the log of container ${container}'s previous instance is gone`, {
       remedy: "only the last instance of an ended container is kept; 'podwright timeline' shows how each ended",
     });
   }
+  if (isOfEndedPod) return logGone(container);
   return new PodwrightError(ExitCode.failed, `container ${container} has no log yet`, {
     remedy: "-f waits for it; 'podwright why' shows what the container waits for",
   });

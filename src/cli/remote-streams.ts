@@ -3,7 +3,7 @@ import { openStreams, type Streams, UpgradeRefusedError } from "../linux/streams
 import { SocketError } from "../linux/http/unix-client.ts";
 import { answeredError } from "../linux/http/api-errors.ts";
 import type { CommandContext } from "./context.ts";
-import { EngineGone, startRemedy } from "./engine-client.ts";
+import { EngineGone } from "./engine-client.ts";
 import type { LocalTerminal } from "./local-terminal.ts";
 
 /** The streams of a container's process that are connected with this command. */
@@ -22,7 +22,7 @@ export type RemoteEnd =
   /** The connection ended without a status. */
   | { readonly kind: "lost" };
 
-type RemoteContext = Pick<CommandContext, "terminal" | "layout">;
+type RemoteContext = Pick<CommandContext, "terminal" | "layout" | "engine">;
 
 const maxStatusBytes = 64 * 1024;
 
@@ -34,7 +34,7 @@ export async function askForStreams(context: RemoteContext, path: string, protoc
   } catch (error) {
     if (error instanceof UpgradeRefusedError) throw refusal(error);
     if (!(error instanceof SocketError)) throw error;
-    throw new EngineGone(`no engine runs for ${stateDirectory}`, { cause: error, remedy: startRemedy(stateDirectory) });
+    throw new EngineGone(`no engine runs for ${stateDirectory}`, { cause: error, remedy: context.engine.startRemedy });
   }
 }
 

@@ -35,7 +35,7 @@ function addGc({ program, run }: Define<CommandContext>): void {
     .summary("remove unused images and dead containers")
     .description(
       "Removes what the node would collect when it needs space: images that no container and no pod uses, dead containers " +
-        "and sandboxes. --preview shows it, with the reason for everything that stays.",
+        "and sandboxes, and with them the logs of pods that ended. --preview shows it, with the reason for everything that stays.",
     )
     .option("--preview", "show what would be removed, and remove nothing")
     .addOption(jsonOption())

@@ -2,7 +2,7 @@ import { ExitCode } from "../base/errors.ts";
 import type { JournalEntry } from "../journal/entry.ts";
 import { type Explanation, why } from "../journal/explain.ts";
 import { renderWhy } from "../journal/render.ts";
-import type { PodView } from "../server/local-api.ts";
+import type { Health, PodView } from "../server/local-api.ts";
 import { verdict } from "../server/verdict.ts";
 import type { CommandContext } from "./context.ts";
 import { EngineGone } from "./engine-client.ts";
@@ -38,25 +38,40 @@ function namesOf({ subjects }: Explanation): string[] {
   return [...new Set(subjects.flatMap(({ last, next }) => [last.what, ...(next === undefined ? [] : [next.what])]))];
 }
 
+/** The pods that the engine lists, and whether it may not list all of them yet. */
+interface Listed {
+  readonly pods: readonly PodView[];
+  readonly health: Pick<Health, "knowsAllPods" | "unlisted">;
+}
+
 /** Undefined without an engine. */
-async function podViews({ engine }: CommandContext): Promise<readonly PodView[] | undefined> {
+async function podViews({ engine }: CommandContext): Promise<Listed | undefined> {
   try {
-    return await engine.pods();
+    // In this order: what is known then is listed afterwards.
+    const health = await engine.health();
+    return { health, pods: await engine.pods() };
   } catch (error) {
     if (!(error instanceof EngineGone)) throw error;
     return undefined;
   }
 }
 
-function verdictOf(
-  { incarnation }: Explanation,
+const notKnownYet = "Unknown: podwright is starting, and does not know this pod yet; showing the last recorded state";
+
+/** @param listed undefined: without an engine */
+export function verdictOf(
+  { incarnation }: Pick<Explanation, "incarnation">,
   entries: readonly JournalEntry[],
-  views: readonly PodView[] | undefined,
+  listed: Listed | undefined,
   now: number,
 ): string {
-  if (views === undefined) return "Unknown: no engine is running; showing the last recorded state";
+  if (listed === undefined) return "Unknown: no engine is running; showing the last recorded state";
   const { uid } = incarnation.pod;
-  const pod = views.find((view) => view.uid === uid);
-  if (pod === undefined) return "Gone: the pod is no longer on this node";
+  const { pods, health } = listed;
+  const pod = pods.find((view) => view.uid === uid);
+  if (pod === undefined) {
+    if (!health.knowsAllPods && (health.unlisted?.includes(uid) ?? true)) return notKnownYet;
+    return "Gone: the pod is no longer on this node";
+  }
   return verdict({ pod, entries: entries.filter((entry) => entry.pod?.uid === uid), now });
 }

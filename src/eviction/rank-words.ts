@@ -17,7 +17,7 @@ export function placeText(ranked: Ranked, signal: Signal): string {
   const [uses, ago] =
     measuredAgoMs === undefined ? ["uses", ""] : ["used", ` ${Math.round(measuredAgoMs / 1000)} s ago`];
   const least = isPart ? "at least " : "";
-  const used = amount === undefined ? "usage not known" : `${uses} ${least}${text(amount)}${nounOf(resource)}`;
+  const used = amount === undefined ? "usage not known" : `${uses} ${least}${text(amount)}${nounOf(resource, amount)}`;
   const requested = requestText(
     resource,
     amount === undefined
@@ -53,9 +53,10 @@ export function victimText(
   return `evicted for ${signal}, ${rank}: ${placeText(victim, signal)}; ${others}`;
 }
 
-function nounOf(resource: StarvedResource): string {
-  if (resource === "pids") return " processes";
-  return resource === "inodes" ? " inodes" : ` of ${resource}`;
+function nounOf(resource: StarvedResource, amount: number): string {
+  if (resource === "pids") return amount === 1 ? " process" : " processes";
+  if (resource === "inodes") return amount === 1 ? " inode" : " inodes";
+  return ` of ${resource}`;
 }
 
 function requestText(resource: StarvedResource, request: string, hasRequest: boolean): string {

@@ -94,6 +94,15 @@ test("inode usage is compared without subtracting requested bytes", () => {
   assert.deepEqual(names(rankPods([few, many], "nodefs.inodesFree", "one")), ["many", "few"]);
 });
 
+test("one process is a process", () => {
+  const uses = (processes: number): string[] => {
+    const candidate = { pod: podWith("a"), usage: { processes, containers: [], volumes: [] } };
+    return rankPods([candidate], "pid.available", "one").map((ranked) => placeText(ranked, "pid.available"));
+  };
+  assert.deepEqual(uses(1), ["uses 1 process, priority 0"]);
+  assert.deepEqual(uses(2), ["uses 2 processes, priority 0"]);
+});
+
 test("for pids, priority comes before the number of processes", () => {
   const pids = (name: string, processes: number, priority: number): Candidate => {
     return { pod: podWith(name, {}, { priority }), usage: { processes, containers: [], volumes: [] } };

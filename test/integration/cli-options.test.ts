@@ -202,6 +202,12 @@ const rows: readonly OptionRow[] = [
   { shows: "gc --state-dir", line: "gc --state-dir @", out: /0 sandboxes removed/ },
   { shows: "evict --preview", line: "evict --preview", out: /^memory\.available is 1Gi of 2Gi\n[^]*default\/web/ },
   { shows: "evict --preview", line: "evict", exitCode: 2, error: /'evict' needs either --preview or --confirm/ },
+  {
+    shows: "evict --confirm",
+    line: "evict --preview --confirm",
+    exitCode: 2,
+    error: /'evict' takes --preview or --confirm, not both/,
+  },
   { shows: "evict --confirm", line: "evict --confirm", check: ({ engine }) => assert.ok(engine.confirmed) },
   { shows: "evict --signal", line: "evict --preview --signal nodefs.available", out: /^nodefs\.available is/ },
   { shows: "evict --json", line: "evict --preview --json", out: /^\{\n {2}"signal": "memory\.available"/ },
