@@ -27,7 +27,10 @@ export class ClaimDirectories {
     return `${this.#root}/${metadata.namespace}/${metadata.name}`;
   }
 
-  /** Any user in a pod may write there; on the machine only root can reach it. */
+  /**
+   * Makes the directory of a claim that is about to be bound to it, not later: if it is gone then, so is its data, or the
+   * disk that it is on is not mounted. Any user in a pod may write there; on the machine only root can reach it.
+   */
   async ensure(claim: KeptClaim): Promise<void> {
     const path = this.path(claim);
     if ((await this.#files.stat(path)) !== undefined) return;

@@ -245,6 +245,38 @@ test("volumes and classes that no claim needs are removed with the last pod", as
   assert.deepEqual(kept.toSorted(), ["persistentvolume_default_disk.json", "persistentvolumeclaim_default_data.json"]);
 });
 
+test("a bound claim's directory that has vanished is not made again, but that of a claim given anew is", async () => {
+  const fixture = await RunClaimsScene.started();
+  await fixture.take(dataClaim);
+  await fixture.files.removeTree("/state/volumes/default");
+  for (const restart of [false, true]) {
+    if (restart) await fixture.restart();
+    await fixture.take(dataClaim);
+    assert.equal(await fixture.path("data"), "/state/volumes/default/data");
+    assert.equal(await fixture.files.stat("/state/volumes/default"), undefined);
+  }
+  await fixture.claims.remove("default", "data", asked);
+  await fixture.take(dataClaim);
+  assert.equal((await fixture.files.stat("/state/volumes/default/data"))?.type, "directory");
+});
+
+test("a volume stays beyond the last pod while a claim of its class waits, so that the claim gets no directory", async () => {
+  const fixture = await RunClaimsScene.started();
+  const ofClass = (document: string): string => document.replace("spec: {", "spec: {storageClassName: fast, ");
+  const plain = disk.replace("name: disk", "name: plain");
+  await fixture.take(ofClass(disk).replace("ReadWriteOnce", "ReadOnlyMany"), plain, ofClass(dataClaim));
+  await fixture.claims.forgetUnused();
+  await fixture.restart();
+  assert.deepEqual(
+    fixture.claims.freeVolumes().map(({ storageClass }) => storageClass),
+    ["fast"],
+  );
+  const [view] = fixture.claims.views();
+  assert.equal(view?.phase, "Pending");
+  assert.match(view.message, /storage class "fast" has volumes: volume "disk": incompatible accessMode/u);
+  assert.equal(await fixture.files.stat("/state/volumes/default/data"), undefined);
+});
+
 test("volumes without a bound claim are listed with their properties", async () => {
   const fixture = await RunClaimsScene.started();
   const kept = disk.replace("name: disk", "name: kept").replace("spec: {", "spec: {claimRef: {name: later}, ");

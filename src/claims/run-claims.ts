@@ -32,7 +32,7 @@ import type { RunObject, RunStore } from "../sources/run-store.ts";
 import { goValues } from "../yaml/go-values.ts";
 import type { ManifestError } from "../yaml/manifest-error.ts";
 import { AwaitedError } from "../volumes/awaited-error.ts";
-import { bindClaim, unboundClaims } from "./bind.ts";
+import { bindClaim, isOfClass, unboundClaims } from "./bind.ts";
 import { ClaimDirectories } from "./claim-directories.ts";
 import { claimObject, deletedClaim, directoryVolume, volumeObject } from "./claim-objects.ts";
 import { claimsOf, claimView, freeVolumeViews, placeOf, podsUsing } from "./claim-views.ts";
@@ -152,8 +152,10 @@ export class RunClaims implements StorageLookup, RunStorage {
   async forgetUnused(): Promise<void> {
     using _turn = await this.#turn.acquire();
     const claims = [...this.#claims.values()];
-    const isUsed = (name: string): boolean => claims.some(({ spec }) => spec.volumeName === name);
-    for (const name of [...this.#volumes.keys()].filter((volume) => !isUsed(volume))) {
+    // Without the volumes that it waits for, a claim would get a directory.
+    const isUsed = (name: string, volume: VolumeManifest): boolean =>
+      claims.some((each) => each.spec.volumeName === name || (!isBound(each) && isOfClass(volume, each, this.#state)));
+    for (const [name] of [...this.#volumes].filter(([each, volume]) => !isUsed(each, volume))) {
       await this.#store.remove("PersistentVolume", objectKey({ name }));
       this.#volumes.delete(name);
     }
@@ -189,8 +191,6 @@ export class RunClaims implements StorageLookup, RunStorage {
     if (claim === undefined || volume === undefined) {
       throw new StorageLookupError(`persistentvolumes "${name}" not found`, 0);
     }
-    // It may have been removed manually.
-    if (hasOwnDirectory(claim)) await this.#directories.ensure(claim);
     return volume;
   }
 
