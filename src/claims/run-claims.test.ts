@@ -99,10 +99,16 @@ test("a bound claim and its volume are immutable, except for the requested size"
   await fixture.take(dataClaim.replace("1Gi", "2Gi"));
   assert.equal(await fixture.path("data"), "/srv/disk");
   assert.deepEqual(fixture.problems(dataClaim.replace("spec: {", "spec: {volumeName: disk, ")), []);
-  assert.match(
-    fixture.problems(dataClaim.replace("ReadWriteOnce", "ReadWriteMany"))[0] ?? "",
-    /spec: Forbidden: spec is immutable after creation except resources.requests; 'podwright volumes rm'/u,
+  const changed = (text: string): string => fixture.problems(dataClaim.replace("spec: {", `spec: {${text}, `))[0] ?? "";
+  const immutable = "spec: Forbidden: spec is immutable after creation except resources.requests:";
+  const remedy = "'podwright volumes --state-dir /state rm default/data' removes the claim with its data";
+  const manyWriters = fixture.problems(dataClaim.replace("ReadWriteOnce", "ReadWriteMany"))[0] ?? "";
+  assert.ok(
+    manyWriters.includes(`${immutable} accessModes is ["ReadWriteOnce"] in the kept claim; ${remedy}`),
+    manyWriters,
   );
+  assert.match(changed("volumeName: other"), /volumeName is "disk" in the kept claim;/u);
+  assert.match(changed("storageClassName: fast"), /: storageClassName is not set in the kept claim;/u);
   assert.match(
     fixture.problems(disk.replace("/srv/disk", "/srv/other"))[0] ?? "",
     /spec.persistentvolumesource is immutable after creation; claim default\/data is bound to it/u,
@@ -128,7 +134,10 @@ test("a claim that a pod refers to is not removed, and an unknown one is an erro
   const fixture = await RunClaimsScene.started();
   await fixture.take(dataClaim);
   fixture.present = [using("data")];
-  const stop = rejection(/podwright stop default\/web/u, /claim default\/data is used by default\/web/u);
+  const stop = rejection(
+    /podwright stop --state-dir \/state default\/web/u,
+    /claim default\/data is used by default\/web/u,
+  );
   await assert.rejects(fixture.claims.remove("default", "data", asked), stop);
   assert.deepEqual(
     fixture.claims.views().map(({ usedBy }) => usedBy.map(({ name }) => name)),

@@ -67,7 +67,7 @@ export interface RunClaimsDrivers {
 }
 
 export interface RunClaimsConfig {
-  /** The directory of claims without a PersistentVolume, e.g. `<state>/volumes`. */
+  /** The directory of claims without a PersistentVolume, `<state>/volumes`. */
   readonly directories: string;
   /** The node's `<root>/pods`, where its pods' claims are mounted. */
   readonly podsDirectory: string;
@@ -118,7 +118,7 @@ export class RunClaims implements StorageLookup, RunStorage {
   }
 
   problems(objects: readonly Checked<StorageManifest>[]): readonly ManifestError[] {
-    return updateProblems(this.#state, objects, this.#removing);
+    return updateProblems(this.#state, objects, this.#removing, (...words) => this.#directories.command(...words));
   }
 
   async prepare(objects: readonly StorageManifest[], pods: readonly Pod[]): Promise<void> {
@@ -241,13 +241,13 @@ export class RunClaims implements StorageLookup, RunStorage {
     const claim = this.#claims.get(key);
     if (claim === undefined || this.#removing.has(key)) {
       throw new PodwrightError(ExitCode.badInput, `claim ${namespace}/${name} not found`, {
-        remedy: "'podwright volumes' lists the claims",
+        remedy: `'${this.#directories.command("volumes")}' lists the claims`,
       });
     }
     const users = podsUsing(claim, this.#deps.pods()).map((pod) => `${pod.namespace}/${pod.name}`);
     if (users.length > 0) {
       throw new PodwrightError(ExitCode.failed, `claim ${namespace}/${name} is used by ${users.join(", ")}`, {
-        remedy: `'podwright stop ${users.join(" ")}' first`,
+        remedy: `'${this.#directories.command("stop", ...users)}' first`,
       });
     }
     this.#removing.add(key);

@@ -34,7 +34,7 @@ test("a claim's directory that has vanished is not mounted, and the error names 
   const what = "the directory of claim ns/c was removed, or its disk is not mounted";
   const start = `path "/state/volumes/ns/c" does not exist: ${what}; restore it, or stop its pods`;
   assert.ok(failure.includes(start), failure);
-  assert.ok(failure.includes("'podwright volumes rm --force ns/c'"), failure);
+  assert.ok(failure.includes("'podwright volumes --state-dir /state rm --force ns/c'"), failure);
   assert.equal(await files.stat("/state/volumes/ns/c"), undefined);
 
   await files.makeDirectory("/state/volumes/ns/c", 0o777);

@@ -1,6 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import { type Files, removeEmpty } from "../ports/files.ts";
 import { isMountPoint, type Mounts } from "../ports/mounts.ts";
+import { stateOption } from "../private-runtime/layout.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
@@ -149,7 +150,8 @@ function missing(path: string, { persistentVolume }: VolumeSpec): string {
   const message = `path ${JSON.stringify(path)} does not exist`;
   const claim = persistentVolume?.metadata.annotations?.[claimOfDirectory];
   if (claim === undefined) return message;
-  const remedy = `stop its pods, remove the claim with 'podwright volumes rm --force ${claim}', and run them again`;
+  const words = [...stateOption(path.slice(0, -`/volumes/${claim}`.length)), "rm", "--force", claim];
+  const remedy = `stop its pods, remove the claim with 'podwright volumes ${words.join(" ")}', and run them again`;
   return `${message}: the directory of claim ${claim} was removed, or its disk is not mounted; restore it, or ${remedy}`;
 }
 
