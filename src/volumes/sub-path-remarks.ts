@@ -19,7 +19,7 @@ export class SubPathRemarks {
    * @param message undefined: it can be mounted
    */
   tell(pod: PodRef, mount: string, message: string | undefined): void {
-    const uid = pod.uid as PodUid;
+    const { uid } = pod;
     const told = this.#told.get(uid) ?? new Map<string, string>();
     const before = told.get(mount);
     if (message === before) return;
