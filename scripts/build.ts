@@ -11,6 +11,7 @@ import { performance } from "node:perf_hooks";
 import { promisify } from "node:util";
 import { build, type Metafile, type OutputFile, type Plugin } from "esbuild";
 import { bundledPackages } from "./bundled-packages.ts";
+import { bundleTarget } from "./bundle-target.ts";
 import { compileCacheName, fileListName, nodeFlags, packageListName } from "./launch.ts";
 
 const root = dirname(import.meta.dirname);
@@ -120,8 +121,7 @@ async function bundle(): Promise<{ readonly outputFiles: OutputFile[]; readonly 
     bundle: true,
     splitting: true,
     format: "esm",
-    platform: "node",
-    target: "node24",
+    ...bundleTarget,
     // Stack traces show source positions; including the sources would triple the maps.
     sourcemap: "linked",
     sourcesContent: false,
