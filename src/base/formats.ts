@@ -19,6 +19,11 @@ export function dnsSubdomainProblem(text: string): string | undefined {
   return good ? undefined : `must consist of ${label}, or several of such joined by '.'`;
 }
 
+/** The name of a CSI driver, which also names directories: a subdomain of at most 63 characters, in any case. */
+export function driverNameProblem(text: string): string | undefined {
+  return text.length > 63 ? "must be no more than 63 characters" : dnsSubdomainProblem(text.toLowerCase());
+}
+
 /** A search path of DNS: a subdomain whose parts may hold `_`, also one before them (KEP-4427). */
 export function dnsSearchProblem(text: string): string | undefined {
   if (text.length > 253) return "must be no more than 253 characters";

@@ -52,7 +52,7 @@ function outcome(wanted: KeptClaim, known: StorageState): string {
   return binding.kind === "none" ? binding.why : "directory";
 }
 
-test("a claim without a matching volume gets a directory, whatever its class", () => {
+test("a claim without volumes of its class gets a directory", () => {
   assert.equal(outcome(claim(), state()), "directory");
   assert.equal(outcome(claim({ storageClassName: "standard" }), state([volume("classless")])), "directory");
 });
@@ -101,6 +101,38 @@ test("a claim that cannot get a directory waits for a volume, with upstream's me
   assert.equal(
     outcome(claim({ storageClassName: "disks" }), classes),
     `${none} storage class "disks" has no provisioner`,
+  );
+});
+
+test("a claim whose class has volumes, none of which matches, waits, and the reason names them", () => {
+  const because = (spec: Partial<VolumeManifest["spec"]>, wanted: Partial<ClaimManifest["spec"]> = {}): string => {
+    const known = state([volume("disk", { storageClassName: "fast", ...spec }), volume("classless")]);
+    return outcome(claim({ storageClassName: "fast", ...wanted }), known);
+  };
+  const none = "no persistent volumes available for this claim and";
+  const has = `${none} storage class "fast" has volumes: volume "disk":`;
+  assert.equal(because({}), "disk");
+  assert.equal(because({ accessModes: ["ReadOnlyMany"] }), `${has} incompatible accessMode (ReadOnlyMany)`);
+  assert.equal(because({ capacity: { storage: "1Mi" } }), `${has} requested PV is too small (1Mi)`);
+  assert.equal(because({ volumeMode: "Block" }), `${has} incompatible volumeMode`);
+  assert.equal(because({ claimRef: { name: "other" } }), `${has} reserved for a different claim by its claimRef`);
+  const elsewhere = { required: { nodeSelectorTerms: [{ matchExpressions: [{ key: "no", operator: "Exists" }] }] } };
+  assert.equal(because({ nodeAffinity: elsewhere }), `${has} nodeAffinity does not match this node`);
+  assert.equal(
+    because({}, { selector: { matchLabels: { a: "b" } } }),
+    `${none} a selector is set: volume "disk": labels do not match the selector`,
+  );
+  assert.equal(because({ storageClassName: "slow" }), "directory");
+});
+
+test("the reason of a claim that waits names at most three volumes of its class", () => {
+  const taken = boundTo(claim({}, "first"), "a");
+  const all = ["e", "d", "c", "b", "a"].map((name) => volume(name, { storageClassName: "fast", accessModes: [] }));
+  assert.equal(
+    outcome(claim({ storageClassName: "fast" }), state(all, [taken], [byHand("fast")])),
+    'no persistent volumes available for this claim and storage class "fast" has no provisioner: ' +
+      'volume "a": already bound to a different claim; volume "b": incompatible accessMode (); ' +
+      'volume "c": incompatible accessMode (); and 2 more',
   );
 });
 

@@ -13,6 +13,9 @@ export type Binding =
   /** Not bound yet. */
   | { readonly kind: "none"; readonly why: string };
 
+/** Volumes that a reason names at most. */
+const listed = 3;
+
 const isDefaultClass = "storageclass.kubernetes.io/is-default-class";
 
 /**
@@ -25,9 +28,11 @@ export function bindClaim(claim: KeptClaim, state: StorageState): Binding {
   if (volumeName !== undefined) return bindToNamed(claim, volumeName, state);
   const found = bestVolume(claim, state);
   if (found !== undefined) return { kind: "volume", name: nameOf(found) };
-  const needed = volumeNeeded(claim, state);
+  const refusals = refusalsOfClass(claim, state);
+  const needed = volumeNeeded(claim, state, refusals.length > 0);
   if (needed === undefined) return { kind: "directory" };
-  return { kind: "none", why: `no persistent volumes available for this claim and ${needed}` };
+  const why = `no persistent volumes available for this claim and ${needed}`;
+  return { kind: "none", why: refusals.length === 0 ? why : `${why}: ${shortList(refusals)}` };
 }
 
 /** The unbound claims in binding order: first those that name a volume. Pure. */
@@ -38,13 +43,51 @@ export function unboundClaims(claims: Iterable<KeptClaim>): KeptClaim[] {
   return [...claims].filter((claim) => !isBound(claim)).toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1));
 }
 
-/** Why a claim gets no directory; undefined: it gets one. */
-function volumeNeeded(claim: KeptClaim, state: StorageState): string | undefined {
+/**
+ * Why a claim gets no directory; undefined: it gets one.
+ * @param hasVolumes whether there are volumes of its class
+ */
+function volumeNeeded(claim: KeptClaim, state: StorageState, hasVolumes: boolean): string | undefined {
   if (claim.spec.selector !== undefined) return "a selector is set";
   if (claim.spec.storageClassName === "") return "no storage class is set";
   const name = className(claim, state);
   // There are only classes without a provisioner.
-  return state.classes.has(name) ? `storage class "${name}" has no provisioner` : undefined;
+  if (state.classes.has(name)) return `storage class "${name}" has no provisioner`;
+  // The data is expected on one of them: an empty directory instead would go unnoticed.
+  return hasVolumes && name !== "" ? `storage class "${name}" has volumes` : undefined;
+}
+
+/** Why none of the volumes of a claim's class is bound to it. */
+function refusalsOfClass(claim: KeptClaim, state: StorageState): string[] {
+  return [...state.volumes.values()]
+    .filter((volume) => isOfClass(volume, claim, state))
+    .map((volume) => `volume "${nameOf(volume)}": ${refusal(volume, claim, state)}`)
+    .toSorted();
+}
+
+function refusal(volume: VolumeManifest, claim: KeptClaim, state: StorageState): string {
+  if (!isFree(volume, claim, state)) {
+    return volume.spec.claimRef === undefined || isKeptFor(volume, claim)
+      ? "already bound to a different claim"
+      : "reserved for a different claim by its claimRef";
+  }
+  const { accessModes: has = [], capacity } = volume.spec;
+  const problem = mismatch(volume, claim, state);
+  switch (problem) {
+    case "requested PV is too small":
+      return `${problem} (${capacity?.["storage"] ?? 0})`;
+    case "incompatible accessMode":
+      return `${problem} (${has.join(", ")})`;
+    case undefined:
+      return isOnNode(volume, state) ? "labels do not match the selector" : "nodeAffinity does not match this node";
+    default:
+      return problem;
+  }
+}
+
+function shortList(items: readonly string[]): string {
+  const more = items.length > listed ? `; and ${items.length - listed} more` : "";
+  return `${items.slice(0, listed).join("; ")}${more}`;
 }
 
 function bindToNamed(claim: KeptClaim, name: string, state: StorageState): Binding {
@@ -61,7 +104,7 @@ function bindToNamed(claim: KeptClaim, name: string, state: StorageState): Bindi
 function mismatch(volume: VolumeManifest, claim: KeptClaim, state: StorageState): string | undefined {
   const { spec } = volume;
   if (size(volume).compare(requested(claim)) < 0) return "requested PV is too small";
-  if ((spec.storageClassName ?? "") !== className(claim, state)) return "storageClassName does not match";
+  if (!isOfClass(volume, claim, state)) return "storageClassName does not match";
   if ((spec.volumeMode ?? "Filesystem") !== (claim.spec.volumeMode ?? "Filesystem")) return "incompatible volumeMode";
   const modes = spec.accessModes ?? [];
   if (!(claim.spec.accessModes ?? []).every((mode) => modes.includes(mode))) return "incompatible accessMode";
@@ -123,8 +166,13 @@ function isSelected({ labels = {} }: ObjectMeta, selector: z.infer<typeof LabelS
   });
 }
 
+/** Whether a volume has a claim's class. Pure. */
+export function isOfClass({ spec }: VolumeManifest, claim: KeptClaim, state: Pick<StorageState, "classes">): boolean {
+  return (spec.storageClassName ?? "") === className(claim, state);
+}
+
 /** A claim without a class has the default one. */
-function className({ spec }: KeptClaim, { classes }: StorageState): string {
+function className({ spec }: KeptClaim, { classes }: Pick<StorageState, "classes">): string {
   if (spec.storageClassName !== undefined) return spec.storageClassName;
   const found = [...classes.values()].filter(({ metadata }) => metadata.annotations?.[isDefaultClass] === "true");
   return found.map(nameOf).toSorted()[0] ?? "";

@@ -1,6 +1,8 @@
+import { dirname } from "node:path/posix";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { FileError, type Files, removeEmpty } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
+import { stateOption } from "../private-runtime/layout.ts";
 import { localVolumeDirectory } from "../volumes/local-volume-plugin.ts";
 import { hasOwnDirectory, type KeptClaim, ownVolumeName } from "./kept-claim.ts";
 
@@ -11,7 +13,10 @@ export class ClaimDirectories {
   readonly #root: string;
   readonly #pods: string;
 
-  /** @param pods the directory of the node's pods, where claims are mounted */
+  /**
+   * @param root `<state>/volumes`
+   * @param pods the directory of the node's pods, where claims are mounted
+   */
   constructor(
     { files, mounts }: { readonly files: Files; readonly mounts: Pick<Mounts, "below"> },
     root: string,
@@ -23,11 +28,19 @@ export class ClaimDirectories {
     this.#pods = pods;
   }
 
+  /** A command for a user, e.g. `podwright volumes --state-dir /srv/pods`. */
+  command(...[verb, ...operands]: readonly [string, ...string[]]): string {
+    return ["podwright", verb, ...stateOption(dirname(this.#root)), ...operands].join(" ");
+  }
+
   path({ metadata }: KeptClaim): string {
     return `${this.#root}/${metadata.namespace}/${metadata.name}`;
   }
 
-  /** Any user in a pod may write there; on the machine only root can reach it. */
+  /**
+   * Makes the directory of a claim that is about to be bound to it, not later: if it is gone then, so is its data, or the
+   * disk that it is on is not mounted. Any user in a pod may write there; on the machine only root can reach it.
+   */
   async ensure(claim: KeptClaim): Promise<void> {
     const path = this.path(claim);
     if ((await this.#files.stat(path)) !== undefined) return;
@@ -68,7 +81,7 @@ export class ClaimDirectories {
     const mounted = (await this.#mounts.below(this.#pods)).find(({ target }) => target.endsWith(place));
     if (mounted === undefined) return;
     throw new PodwrightError(ExitCode.failed, `claim ${namespace}/${name} is mounted at ${mounted.target}`, {
-      remedy: "stop the pod of that directory first: 'podwright ps' lists it while an engine runs",
+      remedy: `stop the pod of that directory first: '${this.command("ps")}' lists it while an engine runs`,
     });
   }
 }

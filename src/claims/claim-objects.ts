@@ -1,7 +1,7 @@
 import type { PersistentVolume } from "../api/persistent-volume.ts";
 import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
 import type { VolumeManifest } from "../api/storage-manifest.ts";
-import { unboundCondition } from "../volumes/claims.ts";
+import { claimOfDirectory, unboundCondition } from "../volumes/claims.ts";
 import { isBound, type KeptClaim, ownVolumeName } from "./kept-claim.ts";
 
 /**
@@ -41,7 +41,7 @@ export function directoryVolume(claim: KeptClaim, path: string): PersistentVolum
   const { namespace, name } = claim.metadata;
   return {
     ...{ apiVersion: "v1", kind: "PersistentVolume" },
-    metadata: { name: ownVolumeName(claim), annotations: { "podwright.io/directory-of": `${namespace}/${name}` } },
+    metadata: { name: ownVolumeName(claim), annotations: { [claimOfDirectory]: `${namespace}/${name}` } },
     spec: {
       capacity: texts(resources?.requests),
       ...(accessModes !== undefined && { accessModes }),

@@ -1,6 +1,7 @@
 import type { ObjectMeta } from "../api/meta.ts";
 import type { ClaimManifest, ClassManifest, DriverManifest, VolumeManifest } from "../api/storage-manifest.ts";
 import { canonicalJson } from "../sources/canonical-json.ts";
+import { objectKey } from "../sources/run-objects.ts";
 import type { FieldError } from "../sources/field-errors.ts";
 
 const bindCompleted = "pv.kubernetes.io/bind-completed";
@@ -70,20 +71,32 @@ export function isSameClaim(kept: KeptClaim, manifest: ClaimManifest): boolean {
   return contentOf(kept) === contentOf(manifest);
 }
 
-/** Why a document cannot change the claim of its name (upstream: ValidatePersistentVolumeClaimUpdate). */
-export function claimUpdateProblems(kept: KeptClaim, manifest: ClaimManifest): FieldError[] {
+/** A command with the option that leads it to the state directory. */
+export type CommandText = (...words: readonly [string, ...string[]]) => string;
+
+/**
+ * Why a document cannot change the claim of its name (upstream: ValidatePersistentVolumeClaimUpdate).
+ * @param command a command for the user's shell
+ */
+export function claimUpdateProblems(kept: KeptClaim, manifest: ClaimManifest, command: CommandText): FieldError[] {
   if (ownerOf(kept) !== undefined && !isSameClaim(kept, manifest)) {
     return [{ path: ["metadata", "name"], detail: "Forbidden: the claim of this name belongs to a pod's volume" }];
   }
   if (!isBound(kept)) return [];
-  const fixed = (claim: ClaimManifest): string => {
-    return canonicalJson({ ...written(claim).spec, volumeName: undefined, resources: undefined });
-  };
+  const before: Readonly<Record<string, unknown>> = { ...written(kept).spec, volumeName: kept.spec.volumeName };
   // A document may name the volume that the claim got, or leave the choice to the binder.
-  const { volumeName = kept.spec.volumeName } = written(manifest).spec;
-  if (volumeName === kept.spec.volumeName && fixed(kept) === fixed(manifest)) return [];
-  const detail = "Forbidden: spec is immutable after creation except resources.requests";
-  return [{ path: ["spec"], detail: `${detail}; 'podwright volumes rm' removes the claim with its data` }];
+  const { volumeName = kept.spec.volumeName, ...given } = written(manifest).spec;
+  const after: Readonly<Record<string, unknown>> = { ...given, volumeName };
+  const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+    .filter((field) => field !== "resources" && canonicalJson(before[field]) !== canonicalJson(after[field]))
+    .toSorted();
+  if (changed.length === 0) return [];
+  const was = changed.map((field) => {
+    return `${field} is ${before[field] === undefined ? "not set" : canonicalJson(before[field])} in the kept claim`;
+  });
+  const detail = `Forbidden: spec is immutable after creation except resources.requests: ${was.join(", ")}`;
+  const remedy = command("volumes", "rm", objectKey(kept.metadata));
+  return [{ path: ["spec"], detail: `${detail}; '${remedy}' removes the claim with its data` }];
 }
 
 /** The claim after an update by a document: it stays bound. */

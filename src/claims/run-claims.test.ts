@@ -99,10 +99,16 @@ test("a bound claim and its volume are immutable, except for the requested size"
   await fixture.take(dataClaim.replace("1Gi", "2Gi"));
   assert.equal(await fixture.path("data"), "/srv/disk");
   assert.deepEqual(fixture.problems(dataClaim.replace("spec: {", "spec: {volumeName: disk, ")), []);
-  assert.match(
-    fixture.problems(dataClaim.replace("ReadWriteOnce", "ReadWriteMany"))[0] ?? "",
-    /spec: Forbidden: spec is immutable after creation except resources.requests; 'podwright volumes rm'/u,
+  const changed = (text: string): string => fixture.problems(dataClaim.replace("spec: {", `spec: {${text}, `))[0] ?? "";
+  const immutable = "spec: Forbidden: spec is immutable after creation except resources.requests:";
+  const remedy = "'podwright volumes --state-dir /state rm default/data' removes the claim with its data";
+  const manyWriters = fixture.problems(dataClaim.replace("ReadWriteOnce", "ReadWriteMany"))[0] ?? "";
+  assert.ok(
+    manyWriters.includes(`${immutable} accessModes is ["ReadWriteOnce"] in the kept claim; ${remedy}`),
+    manyWriters,
   );
+  assert.match(changed("volumeName: other"), /volumeName is "disk" in the kept claim;/u);
+  assert.match(changed("storageClassName: fast"), /: storageClassName is not set in the kept claim;/u);
   assert.match(
     fixture.problems(disk.replace("/srv/disk", "/srv/other"))[0] ?? "",
     /spec.persistentvolumesource is immutable after creation; claim default\/data is bound to it/u,
@@ -128,7 +134,10 @@ test("a claim that a pod refers to is not removed, and an unknown one is an erro
   const fixture = await RunClaimsScene.started();
   await fixture.take(dataClaim);
   fixture.present = [using("data")];
-  const stop = rejection(/podwright stop default\/web/u, /claim default\/data is used by default\/web/u);
+  const stop = rejection(
+    /podwright stop --state-dir \/state default\/web/u,
+    /claim default\/data is used by default\/web/u,
+  );
   await assert.rejects(fixture.claims.remove("default", "data", asked), stop);
   assert.deepEqual(
     fixture.claims.views().map(({ usedBy }) => usedBy.map(({ name }) => name)),
@@ -243,6 +252,38 @@ test("volumes and classes that no claim needs are removed with the last pod", as
   await fixture.claims.forgetUnused();
   const kept = (await fixture.files.list("/state/claims")).map(({ name }) => name.replace(/_[0-9a-f]{16}/u, ""));
   assert.deepEqual(kept.toSorted(), ["persistentvolume_default_disk.json", "persistentvolumeclaim_default_data.json"]);
+});
+
+test("a bound claim's directory that has vanished is not made again, but that of a claim given anew is", async () => {
+  const fixture = await RunClaimsScene.started();
+  await fixture.take(dataClaim);
+  await fixture.files.removeTree("/state/volumes/default");
+  for (const restart of [false, true]) {
+    if (restart) await fixture.restart();
+    await fixture.take(dataClaim);
+    assert.equal(await fixture.path("data"), "/state/volumes/default/data");
+    assert.equal(await fixture.files.stat("/state/volumes/default"), undefined);
+  }
+  await fixture.claims.remove("default", "data", asked);
+  await fixture.take(dataClaim);
+  assert.equal((await fixture.files.stat("/state/volumes/default/data"))?.type, "directory");
+});
+
+test("a volume stays beyond the last pod while a claim of its class waits, so that the claim gets no directory", async () => {
+  const fixture = await RunClaimsScene.started();
+  const ofClass = (document: string): string => document.replace("spec: {", "spec: {storageClassName: fast, ");
+  const plain = disk.replace("name: disk", "name: plain");
+  await fixture.take(ofClass(disk).replace("ReadWriteOnce", "ReadOnlyMany"), plain, ofClass(dataClaim));
+  await fixture.claims.forgetUnused();
+  await fixture.restart();
+  assert.deepEqual(
+    fixture.claims.freeVolumes().map(({ storageClass }) => storageClass),
+    ["fast"],
+  );
+  const [view] = fixture.claims.views();
+  assert.equal(view?.phase, "Pending");
+  assert.match(view.message, /storage class "fast" has volumes: volume "disk": incompatible accessMode/u);
+  assert.equal(await fixture.files.stat("/state/volumes/default/data"), undefined);
 });
 
 test("volumes without a bound claim are listed with their properties", async () => {

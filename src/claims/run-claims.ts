@@ -32,7 +32,7 @@ import type { RunObject, RunStore } from "../sources/run-store.ts";
 import { goValues } from "../yaml/go-values.ts";
 import type { ManifestError } from "../yaml/manifest-error.ts";
 import { AwaitedError } from "../volumes/awaited-error.ts";
-import { bindClaim, unboundClaims } from "./bind.ts";
+import { bindClaim, isOfClass, unboundClaims } from "./bind.ts";
 import { ClaimDirectories } from "./claim-directories.ts";
 import { claimObject, deletedClaim, directoryVolume, volumeObject } from "./claim-objects.ts";
 import { claimsOf, claimView, freeVolumeViews, placeOf, podsUsing } from "./claim-views.ts";
@@ -67,7 +67,7 @@ export interface RunClaimsDrivers {
 }
 
 export interface RunClaimsConfig {
-  /** The directory of claims without a PersistentVolume, e.g. `<state>/volumes`. */
+  /** The directory of claims without a PersistentVolume, `<state>/volumes`. */
   readonly directories: string;
   /** The node's `<root>/pods`, where its pods' claims are mounted. */
   readonly podsDirectory: string;
@@ -118,7 +118,7 @@ export class RunClaims implements StorageLookup, RunStorage {
   }
 
   problems(objects: readonly Checked<StorageManifest>[]): readonly ManifestError[] {
-    return updateProblems(this.#state, objects, this.#removing);
+    return updateProblems(this.#state, objects, this.#removing, (...words) => this.#directories.command(...words));
   }
 
   async prepare(objects: readonly StorageManifest[], pods: readonly Pod[]): Promise<void> {
@@ -152,8 +152,10 @@ export class RunClaims implements StorageLookup, RunStorage {
   async forgetUnused(): Promise<void> {
     using _turn = await this.#turn.acquire();
     const claims = [...this.#claims.values()];
-    const isUsed = (name: string): boolean => claims.some(({ spec }) => spec.volumeName === name);
-    for (const name of [...this.#volumes.keys()].filter((volume) => !isUsed(volume))) {
+    // Without the volumes that it waits for, a claim would get a directory.
+    const isUsed = (name: string, volume: VolumeManifest): boolean =>
+      claims.some((each) => each.spec.volumeName === name || (!isBound(each) && isOfClass(volume, each, this.#state)));
+    for (const [name] of [...this.#volumes].filter(([each, volume]) => !isUsed(each, volume))) {
       await this.#store.remove("PersistentVolume", objectKey({ name }));
       this.#volumes.delete(name);
     }
@@ -189,8 +191,6 @@ export class RunClaims implements StorageLookup, RunStorage {
     if (claim === undefined || volume === undefined) {
       throw new StorageLookupError(`persistentvolumes "${name}" not found`, 0);
     }
-    // It may have been removed manually.
-    if (hasOwnDirectory(claim)) await this.#directories.ensure(claim);
     return volume;
   }
 
@@ -241,13 +241,13 @@ export class RunClaims implements StorageLookup, RunStorage {
     const claim = this.#claims.get(key);
     if (claim === undefined || this.#removing.has(key)) {
       throw new PodwrightError(ExitCode.badInput, `claim ${namespace}/${name} not found`, {
-        remedy: "'podwright volumes' lists the claims",
+        remedy: `'${this.#directories.command("volumes")}' lists the claims`,
       });
     }
     const users = podsUsing(claim, this.#deps.pods()).map((pod) => `${pod.namespace}/${pod.name}`);
     if (users.length > 0) {
       throw new PodwrightError(ExitCode.failed, `claim ${namespace}/${name} is used by ${users.join(", ")}`, {
-        remedy: `'podwright stop ${users.join(" ")}' first`,
+        remedy: `'${this.#directories.command("stop", ...users)}' first`,
       });
     }
     this.#removing.add(key);

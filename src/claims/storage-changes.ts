@@ -12,6 +12,7 @@ import { claimsOf } from "./claim-views.ts";
 import {
   boundTo,
   claimUpdateProblems,
+  type CommandText,
   isBound,
   isSameClaim,
   type KeptClaim,
@@ -23,24 +24,33 @@ import {
 /**
  * Why objects cannot be accepted. Pure.
  * @param removing claims that are being removed
+ * @param command a command for the user's shell
  */
 export function updateProblems(
   state: StorageState,
   objects: readonly Checked<StorageManifest>[],
   removing: ReadonlySet<string>,
+  command: CommandText,
 ): ManifestError[] {
   return objects.flatMap(({ manifest, origin }) => {
-    return problemsOf(state, manifest, removing).map(({ path, detail }) => ManifestError.at(origin, path, detail));
+    return problemsOf(state, manifest, removing, command).map(({ path, detail }) =>
+      ManifestError.at(origin, path, detail),
+    );
   });
 }
 
-function problemsOf(state: StorageState, manifest: StorageManifest, removing: ReadonlySet<string>): FieldError[] {
+function problemsOf(
+  state: StorageState,
+  manifest: StorageManifest,
+  removing: ReadonlySet<string>,
+  command: CommandText,
+): FieldError[] {
   if (manifest.kind === "PersistentVolumeClaim") {
     const kept = state.claims.get(objectKey(manifest.metadata));
     if (removing.has(objectKey(manifest.metadata))) {
       return [{ path: ["metadata", "name"], detail: "Forbidden: the claim of this name is being removed; try again" }];
     }
-    return kept === undefined ? [] : claimUpdateProblems(kept, manifest);
+    return kept === undefined ? [] : claimUpdateProblems(kept, manifest, command);
   }
   if (manifest.kind !== "PersistentVolume") return [];
   const { name = "" } = manifest.metadata;

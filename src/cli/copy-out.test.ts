@@ -28,7 +28,7 @@ async function withData(work: (directory: string, data: string) => Promise<void>
 
 test("a volume is copied to a new directory, with modes, and links as links", async () => {
   await withData(async (directory, data) => {
-    const copy = join(directory, "copies/one");
+    const copy = join(directory, "one");
     await copyOut(machine, data, copy, never);
     assert.deepEqual((await readdir(copy)).toSorted(), ["below", "link"]);
     assert.equal(await readFile(join(copy, "below/file"), "utf8"), "content");
@@ -49,6 +49,19 @@ test("a volume is copied to an archive, compressed if it is called so", async ()
   });
 });
 
+test("a missing directory of the destination is not made, but named", async () => {
+  await withData(async (directory, data) => {
+    for (const name of ["none/below/copy", "none/a.tgz"]) {
+      await assert.rejects(copyOut(machine, data, join(directory, name), never), (error: unknown) => {
+        assert.ok(error instanceof PodwrightError);
+        assert.ok(error.message.endsWith(`: ${join(directory, "none")} does not exist`), error.message);
+        return true;
+      });
+    }
+    assert.deepEqual(await readdir(directory), ["data"]);
+  });
+});
+
 test("nothing is overwritten", async () => {
   await withData(async (directory, data) => {
     const archive = join(directory, "there.tar");
@@ -62,7 +75,7 @@ test("nothing is overwritten", async () => {
 test("data is never copied into itself, under any name", async () => {
   await withData(async (directory, data) => {
     await symlink(join(data, "below"), join(directory, "alias"));
-    for (const destination of ["data/copy", "data/below/a.tar", "alias/new/copy"]) {
+    for (const destination of ["data/copy", "data/below/a.tar", "alias/copy"]) {
       const inside = copyOut(machine, data, join(directory, destination), never);
       await assert.rejects(inside, /is in the claim's own data$/u, destination);
     }
@@ -76,7 +89,7 @@ test("data is never copied into itself, under any name", async () => {
 test("a copy that fails leaves nothing", async () => {
   await withData(async (directory, data) => {
     await mkdir(join(directory, "empty"));
-    for (const name of ["none.tar", "none", "new/none", "new/none.tar", "empty"]) {
+    for (const name of ["none.tar", "none", "empty"]) {
       await assert.rejects(
         copyOut(machine, join(data, "below/file"), join(directory, name), never),
         (error: unknown) => {

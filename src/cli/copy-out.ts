@@ -1,6 +1,6 @@
 import { dirname, join, basename } from "node:path/posix";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
-import { FileError, type Files, removeEmpty } from "../ports/files.ts";
+import { FileError, type Files } from "../ports/files.ts";
 import type { MachineContext } from "./machine-context.ts";
 
 type Machine = Pick<MachineContext, "files" | "processes">;
@@ -38,18 +38,17 @@ async function copyDirectory(
 ): Promise<void> {
   const isArchive = /\.(?:tar|tar\.gz|tgz)$/u.test(destination);
   const isThere = await isUsable(files, destination, isArchive);
-  const missing = await missingParents(files, destination);
-  await refuseInside(files, source, missing.at(-1) ?? destination);
+  await requireParent(files, destination);
+  await refuseInside(files, source, destination);
   // An empty directory may be the root of another disk, whose parent may not have enough space.
   const target = isThere ? destination : await partialName(files, destination);
   try {
-    for (const path of missing.toReversed()) await files.makeDirectory(path, 0o700);
     if (!isArchive && !isThere) await files.makeDirectory(target, 0o700);
     const command = isArchive ? archive(source, target, destination) : copy(source, target);
     await run(processes, command, `${source} to ${destination}`, signal);
     if (!isThere) await files.rename(target, destination);
   } catch (error) {
-    await undo(files, isThere ? undefined : target, isThere ? destination : undefined, missing);
+    await undo(files, isThere ? undefined : target, isThere ? destination : undefined);
     signal.throwIfAborted();
     throw error;
   }
@@ -66,13 +65,14 @@ async function isUsable(files: Files, destination: string, isArchive: boolean): 
   });
 }
 
-/** The missing parent directories of the destination, nearest first. */
-async function missingParents(files: Files, destination: string): Promise<string[]> {
-  const missing: string[] = [];
-  for (let path = dirname(destination); (await files.stat(path)) === undefined; path = dirname(path)) {
-    missing.push(path);
-  }
-  return missing;
+/** A misspelt directory would be made otherwise, e.g. in place of the mount point of a disk. */
+async function requireParent(files: Files, destination: string): Promise<void> {
+  let missing: string | undefined;
+  for (let path = dirname(destination); (await files.stat(path)) === undefined; path = dirname(path)) missing = path;
+  if (missing === undefined) return;
+  throw new PodwrightError(ExitCode.badInput, `cannot copy to ${destination}: ${missing} does not exist`, {
+    remedy: "create the directory first, or choose another destination",
+  });
 }
 
 /** A copy of the data into itself would never end. */
@@ -142,20 +142,13 @@ async function run(
 /**
  * @param made what was created for the copy; undefined: nothing
  * @param filled the empty directory that was copied into; undefined: none
- * @param parents the created ones, nearest first
  */
-async function undo(
-  files: Files,
-  made: string | undefined,
-  filled: string | undefined,
-  parents: readonly string[],
-): Promise<void> {
+async function undo(files: Files, made: string | undefined, filled: string | undefined): Promise<void> {
   try {
     if (made !== undefined) await files.removeTree(made);
     if (filled !== undefined) {
       for (const { name } of await files.list(filled)) await files.removeTree(`${filled}/${name}`);
     }
-    for (const path of parents) await removeEmpty(files, path);
   } catch (error) {
     throw new PodwrightError(ExitCode.failed, `the copy failed, and ${made ?? filled} cannot be removed`, {
       cause: error,

@@ -1,5 +1,5 @@
 import { shellWord } from "../base/shell-word.ts";
-import { DEFAULT_STATE_DIRECTORY } from "../private-runtime/layout.ts";
+import { stateOption } from "../private-runtime/layout.ts";
 
 /** How this program was called, e.g. `bin/podwright` where PATH has no podwright: the launcher says so. */
 export function ownProgram(): string {
@@ -11,6 +11,5 @@ export function ownProgram(): string {
  * @param command the command and its operands, e.g. `["stop", "web"]`
  */
 export function ownCommand(stateDirectory: string, ...[verb, ...operands]: readonly [string, ...string[]]): string {
-  const option = stateDirectory === DEFAULT_STATE_DIRECTORY ? [] : ["--state-dir", shellWord(stateDirectory)];
-  return [ownProgram(), verb, ...option, ...operands].join(" ");
+  return [ownProgram(), verb, ...stateOption(stateDirectory), ...operands].join(" ");
 }

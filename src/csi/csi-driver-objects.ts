@@ -20,6 +20,8 @@ export class CsiDriverObjects {
   readonly #changes = new Emitter();
   #watch: Watcher | undefined;
   #stop: AbortSignal | undefined;
+  /** Resolves at the next change. */
+  #next = Promise.withResolvers<void>();
   #isWatched = false;
   #isNeeded = false;
 
@@ -45,6 +47,11 @@ export class CsiDriverObjects {
     return this.#changes.on(listener);
   }
 
+  /** Resolves at the next change. The same promise for all: those that have waited leave nothing. */
+  get nextChange(): Promise<void> {
+    return this.#next.promise;
+  }
+
   /** Starts the watch. */
   need(): void {
     this.#isNeeded = true;
@@ -66,6 +73,12 @@ export class CsiDriverObjects {
     return objects.get(name);
   }
 
+  #changed(): void {
+    this.#next.resolve();
+    this.#next = Promise.withResolvers();
+    this.#changes.emit();
+  }
+
   #begin(): void {
     if (!this.#isNeeded || this.#isWatched || this.#watch === undefined || this.#stop === undefined) return;
     this.#isWatched = true;
@@ -73,11 +86,11 @@ export class CsiDriverObjects {
     const handler: ReflectorHandler<CsiDriver> = {
       replaced: (all) => {
         objects.replaced(all);
-        this.#changes.emit();
+        this.#changed();
       },
       changed: (type, object) => {
         objects.changed(type, object);
-        this.#changes.emit();
+        this.#changed();
       },
     };
     void this.#watch({ name: "CSI drivers", resource: csiDrivers }, handler, this.#stop);

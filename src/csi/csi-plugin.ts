@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import { AwaitedError } from "../volumes/awaited-error.ts";
 import type { VolumePaths } from "../volumes/volume-paths.ts";
 import type {
   AttachmentRequest,
@@ -36,8 +37,9 @@ export class CsiPlugin implements VolumePlugin {
   async attachment(spec: VolumeSpec, signal: AbortSignal): Promise<AttachmentRequest | undefined> {
     const csi = spec.persistentVolume?.spec.csi;
     if (csi === undefined) return undefined;
-    const { objects, names, limitReached } = this.#parts;
+    const { objects, names, limitReached, place } = this.#parts;
     const driver = await objects.get(csi.driver, signal);
+    if (driver === undefined && place !== undefined) throw this.#withoutObject(csi.driver);
     if (driver?.spec.attachRequired === false) return undefined;
     return {
       volumeName: uniqueVolumeName(csi.driver, csi.volumeHandle),
@@ -45,6 +47,14 @@ export class CsiPlugin implements VolumePlugin {
       limitReached:
         (driver?.spec.nodeAllocatableUpdatePeriodSeconds ?? 0) > 0 ? () => limitReached(csi.driver) : undefined,
     };
+  }
+
+  /** Without a cluster: by default volumes are attached, which nothing does there. */
+  #withoutObject(driver: string): AwaitedError {
+    const { drivers, objects } = this.#parts;
+    const registered = drivers.has(driver) ? "" : ", and the driver is not registered on this node";
+    const remedy = "give 'podwright run' its document, with attachRequired: false";
+    return new AwaitedError(`driver ${driver} has no CSIDriver object: ${remedy}${registered}`, objects.nextChange);
   }
 
   async reconstruct(found: FoundVolume): Promise<ReconstructedVolume | undefined> {

@@ -12,7 +12,9 @@ test("drivers are known from their documents, also from later ones", async () =>
   const end = new AbortController();
   objects.start(end.signal);
   assert.equal(await objects.get("d", end.signal), undefined);
+  const { nextChange } = objects;
   local.set([{ metadata: { name: "d" }, spec: { attachRequired: false } }]);
+  await nextChange;
   assert.equal((await objects.get("d", end.signal))?.spec.attachRequired, false);
   local.set([]);
   assert.equal(await objects.get("d", end.signal), undefined);

@@ -1,4 +1,4 @@
-import { dnsSubdomainProblem } from "../base/formats.ts";
+import { driverNameProblem } from "../base/formats.ts";
 import type { Hashing } from "../ports/hashing.ts";
 
 /** Upstream's name of the plugin, in metrics and unique volume names. */
@@ -12,7 +12,7 @@ const publishedBlockDirectory = "volumeDevices/publish";
 
 /** The API's rules for a CSIDriver name: a DNS subdomain of at most 63 characters, in any case. */
 export function isDriverName(name: string): boolean {
-  return name.length <= 63 && dnsSubdomainProblem(name.toLowerCase()) === undefined;
+  return driverNameProblem(name) === undefined;
 }
 
 /** Handles and paths, with upstream's names. */

@@ -50,3 +50,20 @@ for (const volumeMode of ["Filesystem", "Block"] as const) {
     assert.deepEqual(scene.effects.slice(2), ["nodeStageVolume", "nodePublishVolume"]);
   });
 }
+
+test("without a cluster a volume of a driver without a CSIDriver waits for it, and the error names both", async () => {
+  const [scene, place] = [new CsiScene("/told"), new Place()];
+  const { signal } = new AbortController();
+  await scene.begin();
+  assert.ok(await scene.plugin.attachment(csiSpec({}), signal), "a cluster attaches it");
+  scene.place = place;
+  await scene.begin();
+  const message = "driver d has no CSIDriver object: give 'podwright run' its document, with attachRequired: false";
+  await assert.rejects(scene.plugin.attachment(csiSpec({}), signal), { name: "AwaitedError", message });
+  scene.drivers.remove("d");
+  const unregistered = `${message}, and the driver is not registered on this node`;
+  await assert.rejects(scene.plugin.attachment(csiSpec({}), signal), { message: unregistered });
+  scene.driverSpec = { attachRequired: false };
+  await scene.begin();
+  assert.equal(await scene.plugin.attachment(csiSpec({}), signal), undefined);
+});

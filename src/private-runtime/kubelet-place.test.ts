@@ -248,6 +248,22 @@ test("missing mount propagation is reported as the reason", async () => {
   assert.deepEqual([await fixture.shown(), fixture.released], [[], 1]);
 });
 
+test("a refusal removes the directories that it made there, and no other", async () => {
+  const fixture = new Fixture();
+  fixture.canShare = false;
+  await fixture.refusal();
+  assert.equal(await fixture.files.stat("/var/lib/kubelet"), undefined);
+  await fixture.files.makeDirectory("/var/lib/kubelet/plugins", 0o750);
+  await fixture.refusal();
+  assert.deepEqual(
+    (await fixture.files.list("/var/lib/kubelet")).map(({ name }) => name),
+    ["plugins"],
+  );
+  await fixture.files.write("/var/lib/kubelet/plugins/socket", "", 0o600);
+  assert.match(await fixture.refusal(), /plugins is not empty/u);
+  assert.equal(await fixture.files.stat("/var/lib/kubelet/pods"), undefined);
+});
+
 test("left to a kubelet, it shows nothing of the engine, whose volumes stay mounted, and can be taken again", async () => {
   const fixture = new Fixture();
   await fixture.files.makeDirectory(own, 0o750);

@@ -170,7 +170,22 @@ export class KubeletPlace {
     return own?.inode === theirs.inode && own.device === theirs.device;
   }
 
+  /** All or nothing. */
   async #show(): Promise<void> {
+    const { files } = this.#deps;
+    const paths = [kubeletPlace, ...shared.map((name) => `${kubeletPlace}/${name}`)];
+    const present = await Promise.all(paths.map((path) => files.stat(path)));
+    try {
+      await this.#makeDirectories();
+      await this.#mountAll(await files.realPath(this.#own));
+    } catch (error) {
+      const made = paths.filter((_path, index) => present[index] === undefined);
+      for (const path of made.toReversed()) await this.#removeDirectory(path);
+      throw error;
+    }
+  }
+
+  async #makeDirectories(): Promise<void> {
     const { files } = this.#deps;
     for (const name of shared) {
       await files.makeDirectory(`${this.#own}/${name}`, 0o750);
@@ -185,7 +200,6 @@ export class KubeletPlace {
         },
       );
     }
-    await this.#mountAll(await files.realPath(this.#own));
   }
 
   /** All or nothing. */

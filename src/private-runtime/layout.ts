@@ -1,8 +1,15 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { shellWord } from "../base/shell-word.ts";
 import type { Hashing } from "../ports/hashing.ts";
 
 /** The default state directory of `podwright run`. */
 export const DEFAULT_STATE_DIRECTORY = "/var/lib/podwright";
+
+/** The option of commands that leads them to this state directory; empty: none is needed. Pure. */
+export function stateOption(stateDirectory: string): readonly string[] {
+  return stateDirectory === DEFAULT_STATE_DIRECTORY ? [] : ["--state-dir", shellWord(stateDirectory)];
+}
+
 /** Parent of everything that need not outlive a reboot, of all state directories of the machine. */
 export const RUN_ROOT = "/run/podwright";
 /** Locks of all podwrights of the machine, while they are held. */

@@ -69,6 +69,8 @@ test("the reason of an attachment's wait is shown, and all waiting volumes are c
   const message = "volume data is not attached yet: no VolumeAttachment";
   const attach: Told = { kind: "observation", what: "VolumeUnattached", message };
   assert.equal(volumeWait(entries(attach)), `${message}; see its VolumeAttachment`);
+  const local = { ...attach, message: "volume data is not attached yet: driver d has no CSIDriver object: give it" };
+  assert.equal(volumeWait(entries(local)), local.message, "nobody makes a VolumeAttachment");
   const claim = unprocessed("error processing PVC default/data: PVC is not bound");
   assert.equal(volumeWait(entries(attach, claim)), `${message}; see its VolumeAttachment (and 1 more)`);
   assert.equal(volumeWait(entries(attach, claim, over(attach), over(claim))), undefined);

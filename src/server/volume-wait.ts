@@ -31,8 +31,14 @@ function openWaits(entries: readonly JournalEntry[]): ReadonlyMap<string, Journa
   return waits;
 }
 
+/** There is no VolumeAttachment then. */
+const attachedByNobody = /has no CSIDriver object|enableControllerAttachDetach is false/u;
+
 function textOf({ what, message }: JournalEntry): string {
-  if (what === "VolumeUnattached") return `${printable(message)}; see its VolumeAttachment`;
+  if (what === "VolumeUnattached") {
+    const text = printable(message);
+    return attachedByNobody.test(text) ? text : `${text}; see its VolumeAttachment`;
+  }
   const claim = /error processing PVC (\S+): (.*)$/su.exec(message);
   if (claim !== null) return claimText(printable(claim[1] ?? ""), printable(claim[2] ?? ""));
   const failed = /^[\w. ]+ failed[^"]*? for volume ("[^"]*") : (.*)$/su.exec(message);

@@ -103,6 +103,30 @@ test("volumes of a CSI driver cannot require attachment here", () => {
   assert.deepEqual(volume(`${rest}, csi: {driver: d, volumeHandle: ""}`), ["spec.csi.volumeHandle: Required value"]);
 });
 
+test("names of CSI drivers are subdomains of at most 63 characters, in any case, in volumes, pods and CSIDrivers", () => {
+  const long = `${"a".repeat(62)}.b`;
+  const volumeOf = (driver: string): string[] => volume(`${rest}, csi: {driver: "${driver}", volumeHandle: one}`);
+  const podOf = (driver: string): string[] =>
+    manifestProblems(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: c, image: i}],
+      volumes: [{name: v, csi: {driver: "${driver}"}}]}}`);
+  const objectOf = (driver: string): string[] =>
+    manifestProblems(`{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: "${driver}"},
+      spec: {attachRequired: false}}`);
+  for (const [problems, field] of [
+    [volumeOf, "spec.csi.driver"],
+    [podOf, "spec.volumes[0].csi.driver"],
+    [objectOf, "metadata.name"],
+  ] as const) {
+    assert.deepEqual(problems("Some.CSI.example.org"), []);
+    assert.deepEqual(problems(""), [`${field}: Required value`]);
+    assert.deepEqual(problems(long), [`${field}: Invalid value: "${long}": must be no more than 63 characters`]);
+    for (const bad of ["../../etc", "a_b", "a/b", ".a"]) {
+      assert.equal(problems(bad).length, 1, `${field} ${bad}`);
+      assert.match(problems(bad)[0] ?? "", /must consist of/u);
+    }
+  }
+});
+
 test("the templates of ephemeral volumes are checked like claims", () => {
   const pod = (ephemeral: string, name = "web"): string[] =>
     manifestProblems(`{apiVersion: v1, kind: Pod, metadata: {name: ${name}}, spec: {containers: [{name: c, image: i}],

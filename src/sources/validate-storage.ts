@@ -17,7 +17,7 @@ import { describeSchemaErrors } from "./schema-errors.ts";
 import { validateNodeSelector } from "./validate-affinity.ts";
 import { validateMetadata } from "./validate-metadata.ts";
 import { validateLabelSelector } from "./validate-selector.ts";
-import { validateHostPath, validateNfs } from "./validate-volumes.ts";
+import { validateDriverName, validateHostPath, validateNfs } from "./validate-volumes.ts";
 
 const accessModes = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 const reclaimPolicies = ["Delete", "Recycle", "Retain"];
@@ -90,8 +90,9 @@ function* validateVolumeSource(spec: VolumeManifest["spec"], path: FieldPath): I
     yield { path: [...path, source], detail };
   }
   if (spec.hostPath !== undefined) yield* validateHostPath(spec.hostPath, [...path, "hostPath"]);
-  for (const field of ["driver", "volumeHandle"] as const) {
-    if (spec.csi?.[field] === "") yield required([...path, "csi", field]);
+  if (spec.csi !== undefined) {
+    yield* validateDriverName(spec.csi.driver, [...path, "csi", "driver"]);
+    if (spec.csi.volumeHandle === "") yield required([...path, "csi", "volumeHandle"]);
   }
   if (spec.nfs !== undefined) yield* validateNfs(spec.nfs, [...path, "nfs"]);
   if (spec.local !== undefined) yield* validateHostPath({ path: spec.local.path }, [...path, "local"]);
@@ -120,7 +121,9 @@ export function* validateStorageClass(object: ClassManifest): Iterable<FieldErro
 
 /** Validates a CSIDriver (upstream: ValidateCSIDriver): here nothing attaches its volumes or issues tokens for it. */
 export function* validateDriver({ metadata, spec }: DriverManifest): Iterable<FieldError> {
-  yield* validateMetadata(metadata);
+  // The name has a check of its own.
+  yield* validateMetadata({ ...metadata, ...(metadata.name && { name: "d" }) });
+  if (metadata.name) yield* validateDriverName(metadata.name, ["metadata", "name"]);
   yield* refuseNamespace(metadata);
   if (spec.attachRequired !== false) {
     yield {

@@ -2,7 +2,7 @@ import type { PodSpec } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
 import { parseQuantity, QuantityError } from "../resources/quantity.ts";
 import { duplicate, forbidden, invalid, notSupported, required, type FieldError } from "./field-errors.ts";
-import { dnsLabelProblem, localPathProblem } from "../base/formats.ts";
+import { dnsLabelProblem, driverNameProblem, localPathProblem } from "../base/formats.ts";
 import type { FieldPath } from "../yaml/manifest-error.ts";
 import { validateFieldRef, validateResourceFieldRef } from "./validate-downward.ts";
 
@@ -67,9 +67,16 @@ function* validateEmptyDir(source: NonNullable<Volume["emptyDir"]>, path: FieldP
 }
 
 function* validateCsi(source: NonNullable<Volume["csi"]>, path: FieldPath): Iterable<FieldError> {
-  if (source.driver === "") yield required([...path, "driver"]);
+  yield* validateDriverName(source.driver, [...path, "driver"]);
   const { nodePublishSecretRef: secret } = source;
   if (secret !== undefined && !secret.name) yield required([...path, "nodePublishSecretRef", "name"]);
+}
+
+/** Checks the name of a CSI driver (upstream: ValidateCSIDriverName). */
+export function* validateDriverName(name: string, path: FieldPath): Iterable<FieldError> {
+  const problem = driverNameProblem(name);
+  if (name === "") yield required(path);
+  else if (problem !== undefined) yield invalid(path, name, problem);
 }
 
 export function* validateNfs(

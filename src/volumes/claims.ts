@@ -8,6 +8,8 @@ const protection = "kubernetes.io/pvc-protection";
 const gidAnnotation = "pv.beta.kubernetes.io/gid";
 /** The condition with the reason for an unbound claim, if there is no binder to send Events. */
 export const unboundCondition = "podwright.io/Unbound";
+/** Of a claim's directory in the state directory: the claim, as `namespace/name`. */
+export const claimOfDirectory = "podwright.io/directory-of";
 
 /** A pod's reference to a claim. */
 export interface ClaimReference {

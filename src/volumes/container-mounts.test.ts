@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { podWith } from "../../test/support/pods.ts";
+import { MemoryRecorder } from "../../test/support/sources.ts";
 import { podUid } from "../base/ids.ts";
 import { Semaphore } from "../base/semaphore.ts";
 import { SimClock } from "../sim/clock.ts";
@@ -14,7 +15,15 @@ test("subPaths of a claim are below its volume's name, where the Go kubelet find
   const files = new MemoryFiles(new SimClock(0).incarnation());
   const mounts = new SimMounts();
   const volumeFiles = new SimVolumeFiles(files);
-  const deps = { files, volumeFiles, mounts, log: silentLog, node: { seLinux: false }, recursiveReadOnlyMounts: false };
+  const deps = {
+    files,
+    volumeFiles,
+    mounts,
+    journal: new MemoryRecorder(),
+    log: silentLog,
+    node: { seLinux: false },
+    recursiveReadOnlyMounts: false,
+  };
   for (const name of ["claimed", "plain"]) await files.makeDirectory(`/volumes/${name}/s`, 0o755);
   const volumeMounts = ["claimed", "plain"].map((name) => ({ name, mountPath: `/${name}`, subPath: "s" }));
   const volume = { readOnly: false, own: true };
@@ -34,7 +43,13 @@ test("subPaths of a claim are below its volume's name, where the Go kubelet find
 test("with SELinux, the runtime labels no file system without labels", async () => {
   const files = new MemoryFiles(new SimClock(0).incarnation());
   const mounts = new SimMounts();
-  const shared = { files, volumeFiles: new SimVolumeFiles(files), mounts, log: silentLog };
+  const shared = {
+    files,
+    volumeFiles: new SimVolumeFiles(files),
+    mounts,
+    journal: new MemoryRecorder(),
+    log: silentLog,
+  };
   const mount = { source: "server:/", fileSystem: "nfs4" };
   await mounts.mount({ ...mount, target: "/volumes/remote", options: ["rw"] });
   await mounts.mount({ ...mount, target: "/volumes/disk", options: ["rw", "seclabel"] });
@@ -53,4 +68,36 @@ test("with SELinux, the runtime labels no file system without labels", async () 
       seLinux ? [false, true, true] : [false, false, false],
     );
   }
+});
+
+test("why a subPath cannot be mounted is reported once, and its end", async () => {
+  const files = new MemoryFiles(new SimClock(0).incarnation());
+  const [mounts, journal] = [new SimMounts(), new MemoryRecorder()];
+  const volumeFiles = new SimVolumeFiles(files);
+  const shared = { files, volumeFiles, mounts, journal, log: silentLog, node: { seLinux: false } };
+  const containerMounts = new ContainerMounts({ ...shared, recursiveReadOnlyMounts: false });
+  for (const path of ["/volumes/v", "/etc/secret"]) await files.makeDirectory(path, 0o755);
+  await files.symlink("/etc/secret", "/volumes/v/s");
+  const volumeMounts = [{ name: "v", mountPath: "/v", subPath: "s" }];
+  const mounted = new Map([["v", { readOnly: false, own: true, hostPath: "/volumes/v" }]]);
+  const pod = podWith({});
+  const starting = { pod, container: { name: "c", volumeMounts }, environment: [], mounted };
+  const paths = new VolumePaths("/root", podUid("u"));
+  const start = (): Promise<unknown> =>
+    containerMounts.of(starting, paths, new Semaphore(1), new AbortController().signal);
+  const error = { message: 'failed to prepare subPath for volumeMount "v" of container "c"' };
+  for (let tries = 0; tries < 2; tries++) await assert.rejects(start(), error);
+  const reason =
+    'subPath "s" of volumeMount "v" of container "c" cannot be mounted: EXDEV: the path leads out of the volume ' +
+    "'/volumes/v'";
+  assert.deepEqual(journal.messages("VolumeWarning"), [reason]);
+  await files.remove("/volumes/v/s");
+  await start();
+  assert.deepEqual(journal.messages("VolumeWarningOver"), [reason]);
+  await files.remove("/volumes/v/s");
+  await files.symlink("/etc/secret", "/volumes/v/s");
+  await assert.rejects(start(), error);
+  containerMounts.forget(pod.metadata.uid);
+  await assert.rejects(start(), error);
+  assert.equal(journal.messages("VolumeWarning").length, 3, "nothing is remembered of a pod that is gone");
 });

@@ -2,7 +2,9 @@ import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { VolumeMount } from "../api/volume.ts";
 import { errorMessage } from "../base/errors.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { Semaphore } from "../base/semaphore.ts";
+import type { Recorder } from "../journal/entry.ts";
 import type { Files } from "../ports/files.ts";
 import { MountPropagation } from "../ports/gen/runtime/v1/api_pb.js";
 import type { Logger } from "../ports/log.ts";
@@ -15,6 +17,7 @@ import type { MountedVolume, MountedVolumes } from "../runtime/config/mounted-vo
 import type { NodeContext } from "../runtime/node-context.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { isRecursivelyReadOnly, mountPropagation } from "./mount-options.ts";
+import { SubPathRemarks } from "./sub-path-remarks.ts";
 import { bindSubPath, subPathOf } from "./sub-path.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 
@@ -22,6 +25,7 @@ export interface ContainerMountsDependencies {
   readonly files: Files;
   readonly volumeFiles: VolumeFiles;
   readonly mounts: Mounts;
+  readonly journal: Recorder;
   readonly log: Logger;
   readonly node: Pick<NodeContext, "seLinux">;
   /** Whether the runtime supports recursive read-only mounts. */
@@ -48,9 +52,16 @@ interface SubPathMount {
 /** Turns a container's volumeMounts into the runtime's mounts. */
 export class ContainerMounts {
   readonly #deps: ContainerMountsDependencies;
+  readonly #remarks: SubPathRemarks;
 
   constructor(deps: ContainerMountsDependencies) {
     this.#deps = deps;
+    this.#remarks = new SubPathRemarks(deps.journal);
+  }
+
+  /** The pod is gone. */
+  forget(uid: PodUid): void {
+    this.#remarks.forget(uid);
   }
 
   /**
@@ -100,14 +111,19 @@ export class ContainerMounts {
     paths: VolumePaths,
   ): Promise<string> {
     const target = paths.subPath(volume.directoryName ?? mount.name, container.name, index);
+    const names = `volumeMount ${JSON.stringify(mount.name)} of container ${JSON.stringify(container.name)}`;
+    const remark = (why?: string): void => {
+      this.#remarks.tell(podRef(pod), `${container.name} ${index}`, why);
+    };
     try {
       await bindSubPath(this.#deps, volume.hostPath, subPath, target);
+      remark();
       return target;
     } catch (error) {
       // The file system's message may reveal files of the node to the pod's author.
-      const names = `volumeMount ${JSON.stringify(mount.name)} of container ${JSON.stringify(container.name)}`;
       const of = { ...podRef(pod), container: container.name };
       this.#deps.log.warn("cannot prepare a subPath", { ...of, error: errorMessage(error) });
+      remark(`subPath ${JSON.stringify(subPath)} of ${names} cannot be mounted: ${errorMessage(error)}`);
       throw new ContainerConfigError(`failed to prepare subPath for ${names}`, { cause: error });
     }
   }

@@ -1,9 +1,11 @@
 import type { Pod } from "../api/pod.ts";
 import { type Files, removeEmpty } from "../ports/files.ts";
 import { isMountPoint, type Mounts } from "../ports/mounts.ts";
+import { stateOption } from "../private-runtime/layout.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
+import { claimOfDirectory } from "./claims.ts";
 import { giveVolumeToGroup } from "./group-ownership.ts";
 import { foundLocalBlock, localBlock, type LocalBlockDependencies } from "./local-block.ts";
 import { type LocalDiskDependencies, LocalDisks } from "./local-disks.ts";
@@ -80,7 +82,7 @@ export class LocalVolumePlugin implements VolumePlugin {
     const { path = "" } = spec.persistentVolume?.spec.local ?? {};
     if (path.split("/").includes("..")) throw new VolumeError(`invalid path: ${path} must not contain '..'`);
     const kind = await volumeFiles.kind(path);
-    if (kind === undefined) throw new VolumeError(`path ${JSON.stringify(path)} does not exist`);
+    if (kind === undefined) throw new VolumeError(missing(path, spec));
     const isDevice = kind === "blockDevice";
     if (!isDevice && kind !== "directory") throw new VolumeError("only directory and block device are supported");
     const directory = paths.volume(this.name, spec.name);
@@ -141,6 +143,16 @@ export class LocalVolumePlugin implements VolumePlugin {
     const end = endOf(name);
     return (await this.#deps.mounts.below(`${root}/pods`)).some(({ target }) => target.endsWith(end));
   }
+}
+
+/** An empty directory in place of a claim's would hide the loss of its data, or a disk that is not mounted. */
+function missing(path: string, { persistentVolume }: VolumeSpec): string {
+  const message = `path ${JSON.stringify(path)} does not exist`;
+  const claim = persistentVolume?.metadata.annotations?.[claimOfDirectory];
+  if (claim === undefined) return message;
+  const words = [...stateOption(path.slice(0, -`/volumes/${claim}`.length)), "rm", "--force", claim];
+  const remedy = `stop its pods, remove the claim with 'podwright volumes ${words.join(" ")}', and run them again`;
+  return `${message}: the directory of claim ${claim} was removed, or its disk is not mounted; restore it, or ${remedy}`;
 }
 
 /** Of the paths at which pods have a volume. */

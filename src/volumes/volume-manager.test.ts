@@ -265,6 +265,8 @@ test("a subPath is mounted from its bind mount, and its error shows nothing of t
     name: "ContainerConfigError",
     message: 'failed to prepare subPath for volumeMount "scratch" of container "app"',
   });
+  const told = fixture.entries.find(({ what }) => what === "VolumeWarning")?.message ?? "";
+  assert.match(told, /^subPath "evil" of volumeMount "scratch" .* cannot be mounted: EXDEV: the path leads out/u);
 });
 
 test("an unknown volume is an error of the container", async () => {

@@ -238,6 +238,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     using _setUps = await memory.setUps.acquire(signal);
     using _turn = await memory.turn.acquire(signal);
     this.#deps.stats.forget(pod.uid);
+    this.#containerMounts.forget(pod.uid);
     this.#deps.waits.forget(pod.uid, ["set up", "keep up"]);
     for (const plugin of this.#deps.plugins) plugin.forget?.(pod.uid);
     const paths = await this.#pathsOf(pod.uid);

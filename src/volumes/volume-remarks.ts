@@ -13,6 +13,8 @@ export interface RemarkedPod {
   };
 }
 
+const unprocessed = "Unable to attach or mount volumes: ";
+
 /** Reports in the journal why volumes of pods wait, and when these waits are over. */
 export class VolumeRemarks {
   readonly #journal: Recorder;
@@ -23,12 +25,14 @@ export class VolumeRemarks {
 
   /** Its claim cannot be used. */
   unprocessed(of: RemarkedPod, volume: string, problem: string): void {
-    const message = `Unable to attach or mount volumes: ${of.progress.text(problem)}`;
+    const message = `${unprocessed}${of.progress.text(problem)}`;
     this.#waits(of, volume, "VolumeUnprocessed", message);
   }
 
   unattached(of: Omit<RemarkedPod, "progress">, volume: string, why: string): void {
-    this.#waits(of, volume, "VolumeUnattached", `volume ${volume} is not attached yet: ${why}`);
+    const message = `volume ${volume} is not attached yet: ${why}`;
+    // Each attempt may find the same.
+    if (of.memory.remarks.get(volume) !== message) this.#waits(of, volume, "VolumeUnattached", message);
   }
 
   /** Repeats what is still true: each wait for the set-up of a pod's volumes has reports of its own. */
@@ -38,6 +42,11 @@ export class VolumeRemarks {
       if (problem === undefined) this.#waits(of, volume, "VolumeUnattached", remark);
       else this.unprocessed(of, volume, problem);
     }
+  }
+
+  /** Its claim can be used: whether the volume is attached is still open. */
+  processed(of: Omit<RemarkedPod, "progress">, volume: string): void {
+    if (of.memory.remarks.get(volume)?.startsWith(unprocessed) === true) this.goesOn(of, volume);
   }
 
   goesOn({ pod, memory: { remarks } }: Omit<RemarkedPod, "progress">, volume: string): void {

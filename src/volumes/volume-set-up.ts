@@ -227,7 +227,7 @@ export class VolumeSetUp {
       const spec = await this.#deps.specs.of(pod, volume, use, signal);
       this.#plugin(spec);
       progress.processed(volume.name);
-      this.remarks.goesOn(mounting, volume.name);
+      this.remarks.processed(mounting, volume.name);
       return spec;
     } catch (error) {
       signal.throwIfAborted();
@@ -327,8 +327,6 @@ export class VolumeSetUp {
 
   async #attached(mounting: MountingPod, spec: VolumeSpec, signal: AbortSignal): Promise<AttachedVolume | undefined> {
     const { attachments } = this.#deps;
-    const request = await this.#plugin(spec).attachment?.(spec, signal);
-    if (request === undefined || attachments === undefined) return undefined;
     const { pod, progress } = mounting;
     let told = "";
     const waiting = (why: string): void => {
@@ -338,13 +336,16 @@ export class VolumeSetUp {
       this.remarks.unattached(mounting, spec.podVolume, why);
     };
     try {
-      const attached = await attachments.attached(request, pod.metadata.uid, waiting, signal);
+      const request = await this.#plugin(spec).attachment?.(spec, signal);
+      const attached = request && (await attachments?.attached(request, pod.metadata.uid, waiting, signal));
+      if (attached === undefined) return undefined;
       progress.attached(spec.podVolume);
       this.remarks.goesOn(mounting, spec.podVolume);
       return attached;
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof AttachLimitError) throw error;
+      this.remarks.unattached(mounting, spec.podVolume, errorMessage(error));
       throw attachProblem(spec, error);
     }
   }

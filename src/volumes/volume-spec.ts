@@ -1,6 +1,7 @@
 import type { PersistentVolume, VolumeMode } from "../api/persistent-volume.ts";
 import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
 import type { Volume } from "../api/volume.ts";
+import { claimOfDirectory } from "./claims.ts";
 
 /** A pod volume's source: inline in the pod's spec, or a claim's PersistentVolume (upstream's `volume.Spec`). */
 export interface VolumeSpec {
@@ -34,9 +35,10 @@ export function inlineSpec(volume: Volume): VolumeSpec {
  * What is needed of a PersistentVolume while a pod uses it, after it was found to be bound to the pod's claim: a node
  * keeps this for each of its volumes. Pure.
  */
-export function keptOfVolume({ metadata: { name }, spec }: PersistentVolume): PersistentVolume {
+export function keptOfVolume({ metadata: { name, annotations }, spec }: PersistentVolume): PersistentVolume {
   const { claimRef: _bound, persistentVolumeReclaimPolicy: _policy, storageClassName: _class, ...kept } = spec;
-  return { metadata: { name }, spec: kept };
+  const claim = annotations?.[claimOfDirectory];
+  return { metadata: { name, ...(claim !== undefined && { annotations: { [claimOfDirectory]: claim } }) }, spec: kept };
 }
 
 /** The same of a claim, after it was found to be usable by the pod. Pure. */

@@ -124,7 +124,7 @@ export const volumeMeanings = {
       "Nothing is detached that it could be; unmount it once no pod uses it, if podwright does not find its owner.",
   },
   VolumeWarning: {
-    means: "A volume is usable but doubtful, e.g. a hostPath of another type.",
+    means: "A volume is doubtful, e.g. a hostPath of another type, or a subPath of it cannot be mounted.",
     remedy: "See the message.",
   },
   VolumeWarningOver: { means: "The warning no longer applies." },

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { TestStorage } from "../../test/support/storage.ts";
+import { cause, needs, podOfVolumes, VolumesUnderTest } from "../../test/support/volumes.ts";
+import { NodeVolumes } from "../node/node-volumes.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { SimLoopDevices, SimMounts } from "../sim/machine.ts";
+import { SimVolumeFiles } from "../sim/volume-files.ts";
+
+test("a claim's directory that has vanished is not mounted, and the error names the claim and what to do", async () => {
+  const clock = new ManualClock();
+  const files = new MemoryFiles(clock);
+  const mounts = new SimMounts();
+  const storage = new TestStorage();
+  const volumeFiles = new SimVolumeFiles(files);
+  const fixture = new VolumesUnderTest("/kubelet", {
+    clock,
+    files,
+    mounts,
+    volumeFiles,
+    loopDevices: new SimLoopDevices(),
+  });
+  fixture.restart({ cluster: { storage, node: new NodeVolumes(), byController: false, labels: () => ({}) } }, []);
+  storage.bind("c", { local: { path: "/state/volumes/ns/c" } });
+  const volume = storage.volumes.get("pv-c");
+  assert.ok(volume);
+  const annotations = { "podwright.io/directory-of": "ns/c" };
+  storage.volumes.set("pv-c", { ...volume, metadata: { ...volume.metadata, annotations } });
+  const pod = podOfVolumes([{ name: "data", persistentVolumeClaim: { claimName: "c" } }]);
+  const mounted = fixture.manager.mount(pod, needs, cause, new AbortController().signal);
+  await clock.advance(0);
+  const failure = fixture.entries.map(({ message }) => message).join("\n");
+  const what = "the directory of claim ns/c was removed, or its disk is not mounted";
+  const start = `path "/state/volumes/ns/c" does not exist: ${what}; restore it, or stop its pods`;
+  assert.ok(failure.includes(start), failure);
+  assert.ok(failure.includes("'podwright volumes --state-dir /state rm --force ns/c'"), failure);
+  assert.equal(await files.stat("/state/volumes/ns/c"), undefined);
+
+  await files.makeDirectory("/state/volumes/ns/c", 0o777);
+  await clock.advance(1000);
+  await mounted;
+  assert.equal((await mounts.list()).length, 1, "it starts once the directory is back");
+});
