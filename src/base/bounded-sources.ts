@@ -1,5 +1,6 @@
 import type { Clock } from "../ports/clock.ts";
 import { errorMessage } from "./errors.ts";
+import { settlesBefore } from "./settling.ts";
 
 interface Outstanding {
   readonly sinceMs: number;
@@ -60,8 +61,6 @@ export class BoundedSources {
 
   /** @returns whether it has ended by then */
   async #within(source: string, limitMs: number, ended: Promise<void>): Promise<boolean> {
-    const late = Promise.withResolvers<false>();
-    using _timer = this.#clock.timer(`${source} to answer`, limitMs, () => late.resolve(false));
-    return await Promise.race([ended.then(() => true), late.promise]);
+    return await settlesBefore(ended, (late) => this.#clock.timer(`${source} to answer`, limitMs, late));
   }
 }

@@ -1,4 +1,5 @@
 import { errorMessage } from "./errors.ts";
+import { shortList } from "./short-list.ts";
 
 /** A message names so many different failures. */
 const maxNamed = 10;
@@ -23,7 +24,6 @@ export async function oneByOne<T>(
     }
   }
   if (failures.length === 0) return;
-  const [...messages] = new Set(failures.map(errorMessage));
-  const more = messages.length > maxNamed ? [`and ${messages.length - maxNamed} more`] : [];
-  throw new AggregateError(failures, [...messages.slice(0, maxNamed), ...more].join("; "));
+  const messages = [...new Set(failures.map(errorMessage))];
+  throw new AggregateError(failures, shortList(messages, maxNamed, "; "));
 }

@@ -1,5 +1,6 @@
 import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
 import type { VolumeManifest } from "../api/storage-manifest.ts";
+import { shortList } from "../base/short-list.ts";
 import type { z } from "zod";
 import { matchesTerm } from "../pods/node-affinity.ts";
 import { parseQuantity, type Quantity } from "../resources/quantity.ts";
@@ -32,7 +33,7 @@ export function bindClaim(claim: KeptClaim, state: StorageState): Binding {
   const needed = volumeNeeded(claim, state, refusals.length > 0);
   if (needed === undefined) return { kind: "directory" };
   const why = `no persistent volumes available for this claim and ${needed}`;
-  return { kind: "none", why: refusals.length === 0 ? why : `${why}: ${shortList(refusals)}` };
+  return { kind: "none", why: refusals.length === 0 ? why : `${why}: ${shortList(refusals, listed, "; ")}` };
 }
 
 /** The unbound claims in binding order: first those that name a volume. Pure. */
@@ -83,11 +84,6 @@ function refusal(volume: VolumeManifest, claim: KeptClaim, state: StorageState):
     default:
       return problem;
   }
-}
-
-function shortList(items: readonly string[]): string {
-  const more = items.length > listed ? `; and ${items.length - listed} more` : "";
-  return `${items.slice(0, listed).join("; ")}${more}`;
 }
 
 function bindToNamed(claim: KeptClaim, name: string, state: StorageState): Binding {

@@ -1,3 +1,4 @@
+import { shortList } from "../base/short-list.ts";
 import type { SubsystemHealth } from "../status/health.ts";
 import type { OutstandingCsiCall } from "./csi-client.ts";
 
@@ -70,7 +71,5 @@ function nameOf({ name, driver }: { readonly name: string; readonly driver: stri
 }
 
 function list(all: readonly string[]): string {
-  const different = [...new Set(all)];
-  const more = different.length > shown ? ` and ${different.length - shown} more` : "";
-  return `${different.slice(0, shown).join(", ")}${more}`;
+  return shortList([...new Set(all)], shown, ", ");
 }

@@ -1,4 +1,5 @@
 import { errorMessage } from "../base/errors.ts";
+import { settlesBefore } from "../base/settling.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { FileSystems } from "./file-systems.ts";
@@ -105,8 +106,6 @@ export class LimitChecks {
     const { clock } = this.#deps;
     const leftMs = check.sinceMs + patienceMs - clock.monotonic();
     if (leftMs <= 0) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    using _limit = clock.timer("pods' storage limits to be checked", leftMs, resolve);
-    await Promise.race([check.ended, promise]);
+    await settlesBefore(check.ended, (late) => clock.timer("pods' storage limits to be checked", leftMs, late));
   }
 }

@@ -1,4 +1,4 @@
-import { operationRetry } from "../base/operation-retry.ts";
+import { operationRetryMs } from "../base/operation-retry.ts";
 import { errorMessage } from "../base/errors.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 import type { Recorder } from "../journal/entry.ts";
@@ -174,7 +174,7 @@ export class PluginRegistry {
   #failed(registration: Registration, problem: string): void {
     const { clock, journal, log } = this.#deps;
     const { path } = registration.socket;
-    const retryMs = Math.min(operationRetry.firstMs * 2 ** registration.failures, operationRetry.longestMs);
+    const retryMs = operationRetryMs(registration.failures);
     registration.failures++;
     registration.retryAtMs = clock.monotonic() + retryMs;
     const message = `plugin at ${path} is not registered: ${problem}`;

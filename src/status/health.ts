@@ -1,3 +1,4 @@
+import { shortList } from "../base/short-list.ts";
 import type { Pleg } from "../pleg/pleg.ts";
 import type { ProbeManager } from "../prober/probe-manager.ts";
 import { type StorageWait, workNouns } from "../volumes/storage-waits.ts";
@@ -86,8 +87,7 @@ function storageHealth(now: number, silent: readonly StorageWait[]): SubsystemHe
     const more = others.length === 0 ? "" : `, and ${others.length} like it`;
     return [`${whose}: its ${workNouns[operation]} has taken ${seconds(now - sinceMonotonicMs)}${more}`];
   });
-  const rest = lines.length > mostSilent ? `; and ${lines.length - mostSilent} more` : "";
-  const detail = `${lines.slice(0, mostSilent).join("; ")}${rest}`;
+  const detail = shortList(lines, mostSilent, "; ");
   const remedy = "check the storage server, or the driver's own log on this node; other volumes are not affected";
   return [{ name: "storage", ok: true, warning: true, detail, remedy }];
 }

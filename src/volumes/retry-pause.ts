@@ -1,6 +1,6 @@
 import { onAbort } from "../base/abort.ts";
 import type { Emitter } from "../base/emitter.ts";
-import { operationRetry } from "../base/operation-retry.ts";
+import { operationRetryMs } from "../base/operation-retry.ts";
 import { onSettled } from "../base/settling.ts";
 import type { Clock } from "../ports/clock.ts";
 
@@ -26,12 +26,12 @@ export interface RetryPause {
 export async function pauseBeforeRetry(
   clock: Clock,
   wait: string,
-  { failures, longestMs = operationRetry.longestMs, leastMs = 0, until, retries }: RetryPause,
+  { failures, longestMs, leastMs = 0, until, retries }: RetryPause,
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted();
   const { promise, resolve } = Promise.withResolvers<void>();
-  const delayMs = Math.max(leastMs, Math.min(operationRetry.firstMs * 2 ** failures, longestMs));
+  const delayMs = Math.max(leastMs, operationRetryMs(failures, longestMs));
   using _timer = clock.timer(wait, delayMs, resolve);
   using _abort = onAbort(signal, resolve);
   using _retry = retries?.on(resolve);

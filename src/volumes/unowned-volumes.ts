@@ -1,3 +1,4 @@
+import { shortList } from "../base/short-list.ts";
 import type { PodRef, Recorder } from "../journal/entry.ts";
 import type { Logger } from "../ports/log.ts";
 import type { VolumePaths } from "./volume-paths.ts";
@@ -42,8 +43,7 @@ export class UnownedVolumes {
       return;
     }
     const places = volumes.map(({ place, mounts }) => (mounts.length > 0 ? `${place} (mounted)` : place)).toSorted();
-    const more = places.length > shown ? ` and ${places.length - shown} more` : "";
-    const list = `${places.slice(0, shown).join(", ")}${more}`;
+    const list = shortList(places, shown, ", ");
     if (this.#left.get(pod.uid)?.list === list) return;
     this.#left.set(pod.uid, { pod, directory, list });
     const message =
