@@ -119,13 +119,6 @@ export const evictionMutants: readonly Mutant[] = [
     to: "before.metSince.size < 0 && !observations.has(threshold.signal)",
   },
   {
-    name: "evicted-for-limits-and-the-node-at-once",
-    lives: "pressure",
-    file: "src/eviction/manager.ts",
-    from: "if (!(await this.#enforceLimits(seen, signal)) && seen !== undefined) await",
-    to: "await this.#enforceLimits(seen, signal); if (seen !== undefined) await",
-  },
-  {
     name: "soft-thresholds-do-not-wait",
     lives: "pressure",
     file: "src/eviction/pressure.ts",

@@ -145,6 +145,8 @@ test("a plugin whose registration fails receives the reason, and is deregistered
   await driver.register();
   await until("the plugin to be told", async () => driver.notified.length > 0);
   assert.equal(driver.notified[0]?.error, "RegisterPlugin error -- plugin registration failed with err: no answer");
+  // The plugin is told before it is deregistered, and this process may see its answer first.
+  await until("its deregistration", async () => scene.seen.length > 0);
   assert.equal(scene.seen[0], "deregister d.example.org");
 });
 

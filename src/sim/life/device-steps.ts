@@ -1,7 +1,8 @@
 import { deviceVolumes, diskDevice } from "../csi/claimed-volumes.ts";
+import { killNodeLater } from "./kill-node.ts";
 import { withClaimed } from "./pod-driver-volumes.ts";
 import { simplePod } from "./simple-pod.ts";
-import type { Act, Stage } from "./stage.ts";
+import type { Act } from "./stage.ts";
 
 /** Actions on the node's disks, and on volumes that one pod at a time may use. */
 export const deviceActs = {
@@ -42,7 +43,9 @@ export const deviceActs = {
     clock.schedule("the first pod to go", random.integer(1000, 60_000), () => {
       if (!faults.hasEnded && node.desired.has(first.metadata.uid)) unwant(first.metadata.uid);
     });
-    if (random.chance(0.5)) killMeanwhile(stage, random.integer(0, 30_000));
+    if (random.chance(0.5)) {
+      killNodeLater(stage, "podwright to be killed beside competing pods", random.integer(0, 30_000));
+    }
   },
 } satisfies Record<string, Act>;
 
@@ -54,12 +57,3 @@ export const deviceWeights: Readonly<Record<DeviceStepKind, number>> = {
   exchangeDisk: 2,
   competingPods: 4,
 };
-
-function killMeanwhile({ clock, faults, node, strike }: Stage, afterMs: number): void {
-  clock.schedule("podwright to be killed beside competing pods", afterMs, () => {
-    if (faults.hasEnded || !node.isUp) return;
-    strike("podwright killed");
-    node.kill();
-    clock.schedule("podwright to be started again", 1000, () => node.start());
-  });
-}

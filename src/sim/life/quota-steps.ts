@@ -1,4 +1,5 @@
 import type { Pod } from "../../api/pod.ts";
+import { killNodeLater } from "./kill-node.ts";
 import { isUnderPressure } from "./pressure-steps.ts";
 import type { Act, Stage } from "./stage.ts";
 
@@ -20,7 +21,11 @@ export const quotaActs = {
     stage.want(pod);
     const bytes = Math.trunc(random.uniform() * 2 * limitBytes);
     const hidden = Math.trunc(bytes * random.pick([0, 0.5, 1]));
-    const afterMs = random.integer(0, 120_000);
+    const afterMs = random.integer(lookMs, 120_000);
+    // While podwright is down: only the quota of its earlier run shows all of it.
+    if (random.chance(0.5)) {
+      killNodeLater(stage, "podwright to be killed before a pod fills its volume", afterMs - lookMs);
+    }
     stage.clock.schedule("a pod to fill its volume", afterMs, () => fill(stage, pod, bytes - hidden, hidden, 200));
   },
   othersTakeProject: ({ node }) => node.quotas.othersTakeProject(),
