@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path/posix";
-import { systemClock } from "../processes/clock.ts";
 
 /** One line of /proc/self/mountinfo (proc_pid_mountinfo(5)). */
 export interface MountInfo {
@@ -59,29 +58,6 @@ export function readMountInfo(): MountInfo[] {
  */
 export function readMountTable(): Buffer {
   return readFileSync("/proc/self/mountinfo");
-}
-
-/** The table is long on a full node, so measurements use one of at most this age. */
-const recentMs = 1_000;
-let recent: { readonly atMs: number; readonly table: Buffer } | undefined;
-
-/** The table, at most {@link recentMs} old. */
-export function recentMountTable(): Buffer {
-  const nowMs = systemClock.monotonic();
-  if (recent === undefined || nowMs - recent.atMs > recentMs) recent = { atMs: nowMs, table: readMountTable() };
-  return recent.table;
-}
-
-let recentMounts: { readonly table: Buffer; readonly devices: ReadonlyMap<string, string> } | undefined;
-
-/** Where a path without links is mounted, by {@link recentMountTable}: the path is not accessed. */
-export function recentMountOf(path: string): { readonly device: string; readonly target: string } {
-  const table = recentMountTable();
-  if (recentMounts?.table !== table) recentMounts = { table, devices: mountDevices(table.toString("latin1")) };
-  for (let target = path; ; target = dirname(target)) {
-    const device = recentMounts.devices.get(target);
-    if (device !== undefined || target === "/") return { device: device ?? "", target };
-  }
 }
 
 /** The device that each mount point of a table shows: that of the last mount there. Pure. */

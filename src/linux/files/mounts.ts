@@ -2,7 +2,8 @@ import { statfs } from "node:fs/promises";
 import type { MountPoint, Mounts } from "../../ports/mounts.ts";
 import type { Processes } from "../../ports/processes.ts";
 import { MountCommands } from "./mount-commands.ts";
-import { type MountInfo, mountsAbove, mountsBelow, readMountInfo, readMountTable } from "./mountinfo.ts";
+import { currentMountTable } from "./mount-table.ts";
+import { type MountInfo, mountsAbove, mountsBelow, readMountInfo } from "./mountinfo.ts";
 import { systemProcesses } from "../processes/processes.ts";
 import { isRemote } from "./remote-storage.ts";
 import { areOfTmpfs, type TmpfsCalls, tmpfsCalls } from "./tmpfs-calls.ts";
@@ -29,7 +30,7 @@ export function mountsWith(
     },
 
     async below(path) {
-      return mountsBelow(readMountTable(), path).map(mountPoint);
+      return mountsBelow(currentMountTable(), path).map(mountPoint);
     },
 
     async mount({ source, target, fileSystem, options }) {
@@ -49,7 +50,7 @@ export function mountsWith(
 
     async unmount(target, options = {}) {
       requireAbsolute(target);
-      const above = mountsAbove(readMountTable(), target);
+      const above = mountsAbove(currentMountTable(), target);
       const mounted = topmost(above, target);
       if (mounted === undefined) return;
       const { lazy = false, force = false } = options;
@@ -62,7 +63,7 @@ export function mountsWith(
         await commands.run({ program: "umount", target, arguments: words, what, isForced: force });
       } catch (error) {
         // It may have been unmounted meanwhile.
-        if (topmost(mountsAbove(readMountTable(), target), target) !== undefined) throw error;
+        if (topmost(mountsAbove(currentMountTable(), target), target) !== undefined) throw error;
       }
     },
   };

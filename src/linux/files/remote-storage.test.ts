@@ -5,7 +5,7 @@ import { HalfHangingStorage, HangingStorage, noHangingStorage } from "../../../t
 import { systemClock } from "../processes/clock.ts";
 import { testDirectory } from "../processes/testing.ts";
 import { systemFiles } from "./files.ts";
-import { recentMountTable } from "./mountinfo.ts";
+import { recentMountTable } from "./mount-table.ts";
 import { answerLimitMs, isRemote, mountAnswers, remoteMountOf, usageOf } from "./remote-storage.ts";
 import { systemVolumeFiles } from "./volume-files.ts";
 

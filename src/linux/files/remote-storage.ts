@@ -6,7 +6,8 @@ import { FileError } from "../../ports/files.ts";
 import type { FileSystemUsage } from "../../ports/stats-files.ts";
 import { errnoOf } from "../file-error.ts";
 import { systemClock } from "../processes/clock.ts";
-import { type MountInfo, parseMountInfo, readMountTable } from "./mountinfo.ts";
+import { currentMountTable } from "./mount-table.ts";
+import { type MountInfo, parseMountInfo } from "./mountinfo.ts";
 
 /**
  * Storage behind a server or another process, which may never respond. The kernel then blocks the caller: a thread
@@ -38,11 +39,18 @@ interface Asked {
 /** Accesses in progress, by mount point. */
 const asked = new Map<string, Asked>();
 
+/** Of the last table. */
+let found: { readonly table: Buffer; readonly targets: ReadonlySet<string> } | undefined;
+
 /** The mount points of this process's namespace that depend on a server or another process. */
 export function remoteMounts(): ReadonlySet<string> {
   // Needs the current table: a thread that works in a new mount may hang forever.
-  const lines = readMountTable().toString("latin1").match(remoteLine) ?? [];
-  return new Set(parseMountInfo(lines.join("\n")).map(({ target }: MountInfo) => target));
+  const table = currentMountTable();
+  if (found?.table !== table) {
+    const lines = table.toString("latin1").match(remoteLine) ?? [];
+    found = { table, targets: new Set(parseMountInfo(lines.join("\n")).map(({ target }: MountInfo) => target)) };
+  }
+  return found.targets;
 }
 
 /** The first remote mount that a path leads to or through; undefined: none. Nothing behind such a mount is accessed. */

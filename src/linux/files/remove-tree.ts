@@ -5,7 +5,8 @@ import { dirname } from "node:path";
 import { FileError, type RemoveTreeOptions } from "../../ports/files.ts";
 import { errnoOf } from "../file-error.ts";
 import { Closing, type Descriptor, threadCalls as calls } from "./calls.ts";
-import { mountsBelow, readMountTable } from "./mountinfo.ts";
+import { currentMountTable } from "./mount-table.ts";
+import { mountsBelow } from "./mountinfo.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 
@@ -53,7 +54,7 @@ async function removedAtOnce(path: string): Promise<boolean> {
 
 async function refuseMounts(path: string): Promise<void> {
   const real = await calls.realpath(path);
-  const [mount] = mountsBelow(readMountTable(), real);
+  const [mount] = mountsBelow(currentMountTable(), real);
   if (mount !== undefined) throw busy(mount.target);
 }
 

@@ -6,7 +6,8 @@ import { FileError } from "../../ports/files.ts";
 import { HangingStorage, noHangingStorage } from "../../../test/support/hanging-storage.ts";
 import { systemClock } from "../processes/clock.ts";
 import { measuringThreads } from "./measuring-threads.ts";
-import { parseMountInfo, recentMountOf } from "./mountinfo.ts";
+import { recentMountOf } from "./mount-table.ts";
+import { parseMountInfo } from "./mountinfo.ts";
 import { cgroupLayout, openStatsFiles } from "./stats-files.ts";
 import { testDirectory } from "../processes/testing.ts";
 

@@ -22,14 +22,8 @@ import type {
   TreeUsage,
 } from "../../ports/stats-files.ts";
 import { errnoOf } from "../file-error.ts";
-import {
-  type MountInfo,
-  mountsBelow,
-  readMountInfo,
-  readMountTable,
-  recentMountOf,
-  recentMountTable,
-} from "./mountinfo.ts";
+import { currentMountTable, recentMountOf, recentMountTable } from "./mount-table.ts";
+import { type MountInfo, mountsBelow, readMountInfo } from "./mountinfo.ts";
 import { measuringThreads } from "./measuring-threads.ts";
 import { upperDirectories, upperDirectory } from "./overlay-uppers.ts";
 import { inStorage, isRemote, remoteMountOf, usageOf } from "./remote-storage.ts";
@@ -59,7 +53,7 @@ export async function openStatsFiles(clock: Clock): Promise<StatsFiles> {
     fileSystemNumber,
     mountedDevices,
     upperDirectories: async (pids) => {
-      const own = upperDirectories(readMountTable().toString("latin1"));
+      const own = upperDirectories(currentMountTable().toString("latin1"));
       return await slices.map(pids, (pid) => upperDirectory(own, readText(`/proc/${pid}/mountinfo`)));
     },
     treeUsage: (path, signal) => treeUsage(path, signal),
