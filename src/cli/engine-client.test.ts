@@ -92,3 +92,17 @@ test("a missing kubelet is started otherwise than an engine", async () => {
   const engine = new EngineClient(transport, "/srv/pods", silenceMs);
   await assert.rejects(engine.health(), { remedy: /run --state-dir \/srv\/pods' starts one/u });
 });
+
+test("a kubelet is named as one, and nobody is told to start an engine in its place", () => {
+  const client = new EngineClient(unixTransport("/state/none.sock"), "/state", silenceMs, "kubelet");
+  const { message, remedy } = client.gone(Object.assign(new Error("refused"), { code: "ECONNREFUSED" }));
+  assert.equal(message, "no kubelet runs for /state");
+  assert.match(
+    client.gone(Object.assign(new Error("lost"), { code: "ECONNRESET" })).message,
+    /^the kubelet .* stopped$/,
+  );
+  for (const each of [remedy, client.startRemedy, client.hangRemedy]) {
+    assert.match(each ?? "", /'podwright kubelet' or its service/);
+    assert.doesNotMatch(each ?? "", /podwright run/);
+  }
+});

@@ -81,6 +81,20 @@ export class EngineClient {
     this.#owner = owner;
   }
 
+  /** What it is, in messages. */
+  get what(): "engine" | "kubelet" {
+    return this.#owner === "kubelet" ? "kubelet" : "engine";
+  }
+
+  /** The remedy when it hangs. */
+  get hangRemedy(): string {
+    const next =
+      this.#owner === "kubelet"
+        ? "'podwright kubelet' or its service, when it starts again,"
+        : `the next '${ownCommand(this.#stateDirectory, "run")}'`;
+    return `see its log; its pods keep running when it is killed, and ${next} takes them over`;
+  }
+
   /** The remedy when it does not run. */
   get startRemedy(): string {
     if (this.#owner === "kubelet") return "start 'podwright kubelet' or its service again; its pods keep running";
@@ -170,7 +184,7 @@ export class EngineClient {
   /** Ends without an error when the signal aborts; rejects with {@link EngineGone} when the engine stops. */
   async *follow(filter: JournalFilter, signal: AbortSignal): AsyncGenerator<JournalEntry> {
     yield* this.#journal(filter, true, signal);
-    if (!signal.aborted) throw this.#gone(undefined);
+    if (!signal.aborted) throw this.gone(undefined);
   }
 
   async shutdown(mode: "keep" | "stop"): Promise<void> {
@@ -223,19 +237,19 @@ export class EngineClient {
       return new PodwrightError(ExitCode.environment, message, { cause: error, remedy: "run this command as root" });
     }
     if (code === "ETIMEDOUT") {
-      const message = `the engine for ${this.#stateDirectory} hangs: no response for ${formatDuration(this.#silenceMs)}`;
-      return new PodwrightError(ExitCode.failed, message, { cause: error, remedy: hangRemedy(this.#stateDirectory) });
+      const message = `the ${this.what} for ${this.#stateDirectory} hangs: no response for ${formatDuration(this.#silenceMs)}`;
+      return new PodwrightError(ExitCode.failed, message, { cause: error, remedy: this.hangRemedy });
     }
-    return code !== undefined && lostCodes.has(code) ? this.#gone(error) : error;
+    return code !== undefined && lostCodes.has(code) ? this.gone(error) : error;
   }
 
-  #gone(cause: unknown): EngineGone {
+  /** What a lost or refused connection means. */
+  gone(cause: unknown): EngineGone {
     const code = errorCode(cause);
     const never = code === "ENOENT" || code === "ECONNREFUSED";
-    const what = this.#owner === "kubelet" ? "kubelet" : "engine";
     const message = never
-      ? `no ${what} runs for ${this.#stateDirectory}`
-      : `the ${what} for ${this.#stateDirectory} stopped`;
+      ? `no ${this.what} runs for ${this.#stateDirectory}`
+      : `the ${this.what} for ${this.#stateDirectory} stopped`;
     return new EngineGone(message, { cause, remedy: this.startRemedy });
   }
 }
@@ -245,12 +259,6 @@ function errorCode(error: unknown): string | undefined {
 }
 
 const lostCodes: ReadonlySet<string> = new Set(["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"]);
-
-/** The remedy for an engine that hangs. */
-export function hangRemedy(stateDirectory: string): string {
-  const run = ownCommand(stateDirectory, "run");
-  return `see its log; its pods keep running when it is killed, and the next '${run}' takes them over`;
-}
 
 function podPath(selector: string): string {
   return `/v1/pods/${encodeURIComponent(selector)}`;

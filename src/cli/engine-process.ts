@@ -5,7 +5,7 @@ import { requireStateFormat } from "../private-runtime/state-format.ts";
 import { preflight, requireReady } from "../private-runtime/preflight/preflight.ts";
 import type { Health } from "../server/local-api.ts";
 import type { MachineContext } from "./machine-context.ts";
-import { EngineGone, hangRemedy } from "./engine-client.ts";
+import { EngineGone } from "./engine-client.ts";
 import { printable } from "../journal/text.ts";
 
 /** Limit from the engine's start to its first response: it may have to start containerd and import images. */
@@ -40,9 +40,8 @@ export async function findEngine(
   } catch (error) {
     if (error instanceof EngineGone) return undefined;
     if (!(error instanceof DeadlineError)) throw error;
-    throw new PodwrightError(ExitCode.failed, `the engine hangs: ${error.message}`, {
-      remedy: hangRemedy(context.layout.stateDirectory),
-    });
+    const { what, hangRemedy } = context.engine;
+    throw new PodwrightError(ExitCode.failed, `the ${what} hangs: ${error.message}`, { remedy: hangRemedy });
   }
 }
 

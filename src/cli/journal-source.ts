@@ -50,10 +50,10 @@ export async function readPodJournal(context: JournalContext, selector: string):
   }
 }
 
-/** Says on standard error that no engine runs, and how to start one. */
+/** Says on standard error that no engine, or kubelet, runs, and how to start it. */
 export function sayNoEngine({ terminal, layout, engine }: JournalContext, consequence: string): void {
   const { stateDirectory } = layout;
-  terminal.warn(terminal.warnPaint.caution(`podwright: no engine runs for ${stateDirectory}; ${consequence}`));
+  terminal.warn(terminal.warnPaint.caution(`podwright: no ${engine.what} runs for ${stateDirectory}; ${consequence}`));
   terminal.warn(`  ${terminal.warnPaint.faint("→")} ${engine.startRemedy}`);
 }
 

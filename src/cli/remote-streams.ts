@@ -3,7 +3,6 @@ import { openStreams, type Streams, UpgradeRefusedError } from "../linux/streams
 import { SocketError } from "../linux/http/unix-client.ts";
 import { answeredError } from "../linux/http/api-errors.ts";
 import type { CommandContext } from "./context.ts";
-import { EngineGone } from "./engine-client.ts";
 import type { LocalTerminal } from "./local-terminal.ts";
 
 /** The streams of a container's process that are connected with this command. */
@@ -28,13 +27,12 @@ const maxStatusBytes = 64 * 1024;
 
 /** Opens streams of the kubelet's API through the engine's socket. @throws PodwrightError */
 export async function askForStreams(context: RemoteContext, path: string, protocol: string): Promise<Streams> {
-  const { engineSocket, stateDirectory } = context.layout;
   try {
-    return await openStreams(engineSocket, path, protocol);
+    return await openStreams(context.layout.engineSocket, path, protocol);
   } catch (error) {
     if (error instanceof UpgradeRefusedError) throw refusal(error);
     if (!(error instanceof SocketError)) throw error;
-    throw new EngineGone(`no engine runs for ${stateDirectory}`, { cause: error, remedy: context.engine.startRemedy });
+    throw context.engine.gone(error);
   }
 }
 

@@ -27,7 +27,7 @@ export async function uiCommand(context: MachineContext, { port = 0 }: UiOptions
     if (!(error instanceof EngineGone)) throw error;
     terminal.warn(terminal.warnPaint.caution(`podwright: ${error.message}; the page will show its pods once one runs`));
   });
-  const data = fromEngine(unixTransport(layout.engineSocket), layout.stateDirectory, engine);
+  const data = fromEngine(unixTransport(layout.engineSocket), engine);
   let guard: PageGuard | undefined;
   await using server = await servePage(port, (ownPort) => {
     const hosts = [`127.0.0.1:${ownPort}`, `localhost:${ownPort}`];
@@ -43,11 +43,7 @@ export async function uiCommand(context: MachineContext, { port = 0 }: UiOptions
 }
 
 /** Forwards requests to the engine. A missing engine is a regular response: the page shows it, and retries. */
-function fromEngine(
-  transport: UnixTransport,
-  stateDirectory: string,
-  engine: Pick<EngineClient, "startRemedy">,
-): ApiHandler {
+function fromEngine(transport: UnixTransport, engine: Pick<EngineClient, "gone">): ApiHandler {
   return async (request) => {
     const isStream = request.path.endsWith("/events");
     try {
@@ -56,7 +52,7 @@ function fromEngine(
       return { status, contentType, headers: pageHeaders, body };
     } catch (error) {
       request.signal.throwIfAborted();
-      const problem = JSON.stringify(failure(error, stateDirectory, engine));
+      const problem = JSON.stringify(failure(error, engine));
       // Not an error status, which would appear on the browser's console as the page's error.
       if (isStream) return eventStream(`event: problem\ndata: ${problem}\n\n`);
       return { status: 503, contentType: "application/json", headers: pageHeaders, body: problem };
@@ -84,19 +80,12 @@ function eventStream(body: ApiResponse["body"]): ApiResponse {
   return { status: 200, contentType: "text/event-stream", headers: pageHeaders, body };
 }
 
-function failure(error: unknown, stateDirectory: string, engine: Pick<EngineClient, "startRemedy">): ApiErrorBody {
-  const { message, remedy = "" } = error instanceof SocketError ? gone(error, stateDirectory, engine) : asError(error);
-  return { error: `${message}.`, ...(remedy !== "" && { remedy: `${remedy}.` }) };
-}
-
-function gone(
-  { code }: SocketError,
-  stateDirectory: string,
-  { startRemedy }: Pick<EngineClient, "startRemedy">,
-): PodwrightError {
-  const never = code === "ENOENT" || code === "ECONNREFUSED";
-  const message = never ? `No engine runs for ${stateDirectory}` : `The engine for ${stateDirectory} stopped`;
-  return new EngineGone(message, { remedy: startRemedy });
+function failure(error: unknown, engine: Pick<EngineClient, "gone">): ApiErrorBody {
+  const { message, remedy = "" } = error instanceof SocketError ? engine.gone(error) : asError(error);
+  return {
+    error: `${message.replace(/^./, (first) => first.toUpperCase())}.`,
+    ...(remedy !== "" && { remedy: `${remedy}.` }),
+  };
 }
 
 function asError(error: unknown): PodwrightError {
