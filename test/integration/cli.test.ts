@@ -68,7 +68,7 @@ test("blame shows where the time of a start-up goes, as text and as JSON, also w
   await writeFile(join(bench.layout.journal, "journal-1.jsonl"), `${JSON.stringify({ ...entry, seq: 1, time: 5 })}\n`);
   const recorded = await bench.run(["blame", "old"]);
   assert.match(recorded.stdout, /^a\/old [^]*so far 0 ms/);
-  assert.match(recorded.stderr, /no engine runs/);
+  assert.match(recorded.stderr, /no kubelet runs/);
 });
 
 test("plan shows what would be done, with manifests also what they would change, and does nothing", async () => {
