@@ -39,15 +39,22 @@ export interface MeasuredVolume extends Pick<MeteredVolume, "podVolume" | "claim
   readonly figures: VolumeFigures;
 }
 
-/** Spreads the first measurements of volumes that are set up together. */
+/** Spreads the first measurements of pods that start together. */
 const firstWithinMs = 2_000;
 /** How long measurements are shown, in periods: outdated values are worse than none. */
 const shownPeriods = 5;
 
+/** A pod's volumes are measured in one go: to wake up for each costs more than to measure it. */
+interface PodEntry {
+  /** By the volume's name in the pod. */
+  readonly volumes: Map<string, Entry>;
+  /** The next measurement; undefined: nothing is measured yet. */
+  due: (Disposable & { readonly atMs: number }) | undefined;
+}
+
 interface Entry {
   volume: MeteredVolume;
-  /** Cancels its next measurement; undefined: it is being measured, or nothing is measured yet. */
-  due: Disposable | undefined;
+  isBeingMeasured: boolean;
   /** Monotonic ms. */
   measuredAtMs: number;
   measured: MeasuredVolume | undefined;
@@ -58,8 +65,8 @@ interface Entry {
 }
 
 /**
- * Measures external volumes (upstream's volume stat calculators) independently: one that does not respond delays no
- * other. Every one to two periods, as upstream.
+ * Measures pods' external volumes every one to two periods (upstream's volume stat calculators). One that does not
+ * respond delays no other.
  */
 export class VolumeStats {
   readonly #deps: VolumeStatsDependencies;
@@ -68,8 +75,7 @@ export class VolumeStats {
   readonly #running = new Set<Promise<void>>();
   /** While volumes are measured. */
   #signal: AbortSignal | undefined;
-  /** By pod, then by the volume's name in it. */
-  readonly #pods = new Map<PodUid, Map<string, Entry>>();
+  readonly #pods = new Map<PodUid, PodEntry>();
 
   /** @param periodMs volumeStatsAggPeriod; not positive: nothing is measured */
   constructor(deps: VolumeStatsDependencies, periodMs: number) {
@@ -82,28 +88,27 @@ export class VolumeStats {
   add(volume: MeteredVolume): void {
     if (this.#periodMs <= 0) return;
     const { uid } = volume.pod;
-    const own = this.#pods.get(uid) ?? new Map<string, Entry>();
+    const own: PodEntry = this.#pods.get(uid) ?? { volumes: new Map<string, Entry>(), due: undefined };
     this.#pods.set(uid, own);
-    const known = own.get(volume.podVolume);
+    const known = own.volumes.get(volume.podVolume);
     if (known !== undefined) {
       known.volume = volume;
       return;
     }
-    const entry: Entry = {
+    own.volumes.set(volume.podVolume, {
       volume,
-      due: undefined,
+      isBeingMeasured: false,
       measuredAtMs: Number.NEGATIVE_INFINITY,
       measured: undefined,
       problem: "",
       abnormal: "",
-    };
-    own.set(volume.podVolume, entry);
-    this.#schedule(entry, 0, firstWithinMs);
+    });
+    this.#schedule(own, 0, firstWithinMs);
   }
 
   /** Call before the pod's volumes are removed. */
   forget(uid: PodUid): void {
-    for (const { due } of this.#pods.get(uid)?.values() ?? []) due?.[Symbol.dispose]();
+    this.#pods.get(uid)?.due?.[Symbol.dispose]();
     this.#pods.delete(uid);
     this.#deps.waits.forget(uid, ["measure"]);
   }
@@ -111,38 +116,49 @@ export class VolumeStats {
   /** The recent measurements of the pod's volumes. */
   of(uid: PodUid): readonly MeasuredVolume[] {
     const sinceMs = this.#deps.clock.monotonic() - shownPeriods * this.#periodMs;
-    const entries = [...(this.#pods.get(uid)?.values() ?? [])];
+    const entries = [...(this.#pods.get(uid)?.volumes.values() ?? [])];
     return entries.flatMap(({ measured = [], measuredAtMs }) => (measuredAtMs >= sinceMs ? measured : []));
   }
 
   /** Runs until the signal aborts. Rejects only for a defect. */
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
-    for (const own of this.#pods.values()) for (const entry of own.values()) this.#schedule(entry, 0, firstWithinMs);
+    for (const own of this.#pods.values()) this.#schedule(own, 0, firstWithinMs);
     const ended = Promise.withResolvers<void>();
     using _abort = onAbort(signal, ended.resolve);
     await ended.promise;
     this.#signal = undefined;
     this.#timers[Symbol.dispose]();
+    for (const own of this.#pods.values()) own.due = undefined;
     await Promise.all(this.#running);
   }
 
-  /** Measures it after a random time of at least `leastMs`. */
-  #schedule(entry: Entry, leastMs: number, spreadMs: number): void {
+  /** Measures the pod's volumes after a random time of at least `leastMs`, or when they are due before. */
+  #schedule(own: PodEntry, leastMs: number, spreadMs: number): void {
     const signal = this.#signal;
     if (signal === undefined) return;
     const { clock, random } = this.#deps;
-    const dueMs = clock.monotonic() + leastMs + spreadMs * random.uniform();
-    entry.due = this.#timers.at(dueMs, () => {
-      const measuring = this.#measure(entry, signal).finally(() => this.#running.delete(measuring));
-      this.#running.add(measuring);
+    const atMs = clock.monotonic() + leastMs + spreadMs * random.uniform();
+    if (own.due !== undefined) {
+      if (own.due.atMs <= atMs) return;
+      own.due[Symbol.dispose]();
+    }
+    const timer = this.#timers.at(atMs, () => {
+      own.due = undefined;
+      for (const entry of own.volumes.values()) {
+        if (entry.isBeingMeasured) continue;
+        const measuring = this.#measure(entry, signal).finally(() => this.#running.delete(measuring));
+        this.#running.add(measuring);
+      }
+      this.#schedule(own, this.#periodMs, this.#periodMs);
     });
+    own.due = Object.assign(timer, { atMs });
   }
 
   async #measure(entry: Entry, signal: AbortSignal): Promise<void> {
     const { clock, waits, measured } = this.#deps;
     const { pod, name, driver, meter } = entry.volume;
-    entry.due = undefined;
+    entry.isBeingMeasured = true;
     const end = waits.begin({ pod, volume: name, driver, operation: "measure" });
     const beganMs = clock.monotonic();
     try {
@@ -153,15 +169,15 @@ export class VolumeStats {
       end(!isSilence(error));
       if (!signal.aborted) this.#failed(entry, errorMessage(error));
     } finally {
+      entry.isBeingMeasured = false;
       measured?.(meter.source, clock.monotonic() - beganMs);
-      if (this.#isKnown(entry)) this.#schedule(entry, this.#periodMs, this.#periodMs);
       // The volume is gone meanwhile, so the wait that was begun has no owner.
-      else end(true);
+      if (!this.#isKnown(entry)) end(true);
     }
   }
 
   #isKnown(entry: Entry): boolean {
-    return this.#pods.get(entry.volume.pod.uid)?.get(entry.volume.podVolume) === entry;
+    return this.#pods.get(entry.volume.pod.uid)?.volumes.get(entry.volume.podVolume) === entry;
   }
 
   #answered(entry: Entry, figures: VolumeFigures | undefined): void {
