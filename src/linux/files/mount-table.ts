@@ -1,14 +1,10 @@
-import { openSync } from "node:fs";
+import { closeSync, openSync } from "node:fs";
 import { dirname } from "node:path/posix";
-import { addressOf, openCLibrary } from "../processes/c-library.ts";
 import { systemClock } from "../processes/clock.ts";
+import { polled, pollEvents } from "../processes/poll.ts";
 import { mountDevices, readMountTable } from "./mountinfo.ts";
 
 const mountInfo = "/proc/self/mountinfo";
-/** POLLPRI of poll(2). */
-const pollPriority = 2;
-/** A count, and a timeout in ms. */
-const [one, atOnce] = [1n, 0];
 
 /**
  * This process's mount table, read only when the kernel says that a mount was added, moved, removed or remounted since
@@ -70,15 +66,8 @@ export function recentMountOf(path: string): { readonly device: string; readonly
 
 /** Undefined: Node.js cannot call poll(2). The descriptor stays open with the process. */
 export function changeOfMounts(): (() => boolean) | undefined {
-  try {
-    const poll = openCLibrary()("poll", ["uint64", "uint64", "int32"], "int32");
-    // struct pollfd: int fd; short events, revents.
-    const request = new Int32Array([openSync(mountInfo, "r"), 0]);
-    new Int16Array(request.buffer)[2] = pollPriority;
-    const address = addressOf(request);
-    // Also if poll(2) fails, and while the array is referenced.
-    return () => poll(address, one, atOnce) !== 0 || request.length === 0;
-  } catch {
-    return undefined;
-  }
+  const descriptor = openSync(mountInfo, "r");
+  const hasChanged = polled(descriptor, pollEvents.priority);
+  if (hasChanged === undefined) closeSync(descriptor);
+  return hasChanged;
 }

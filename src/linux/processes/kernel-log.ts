@@ -2,6 +2,7 @@ import { closeSync, constants, openSync, readSync } from "node:fs";
 import type { Clock } from "../../ports/clock.ts";
 import type { KernelLine, KernelLog } from "../../ports/kernel-log.ts";
 import { errnoOf, fileError } from "../file-error.ts";
+import { polled, pollEvents } from "./poll.ts";
 
 const periodMs = 1000;
 /** The kernel's maximum record (CONSOLE_EXT_LOG_MAX). */
@@ -28,9 +29,11 @@ async function* follow({ clock, path, after }: Following, signal: AbortSignal): 
   let device: number | undefined;
   try {
     device = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    // A read of nothing costs an exception; the poll, microseconds.
+    const hasMore = polled(device, pollEvents.readable) ?? ((): boolean => true);
     let [passed, isPassing] = [after ?? -1, true];
     while (!signal.aborted) {
-      const records = readRecords(device, buffer);
+      const records = hasMore() ? readRecords(device, buffer) : [];
       const isAll = records.length < atOnce;
       for (const record of records) {
         const line = kernelLine(record);
