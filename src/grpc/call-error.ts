@@ -1,5 +1,6 @@
 import { errorMessage } from "../base/errors.ts";
 import { RpcError } from "../ports/rpc.ts";
+import { ConnectionLostError, StreamResetError } from "../http2/errors.ts";
 import type { CallScope } from "./call-scope.ts";
 
 /** The peer, for messages about an unreachable one, and whether podwright itself closed the connection. */
@@ -27,7 +28,7 @@ function deadlineExceeded(scope: CallScope): RpcError {
 }
 
 /**
- * Errors raised on this side: by the gRPC client, by Node's HTTP/2, by the socket. Their codes are not statuses of the
+ * Errors raised on this side: by the gRPC client, by HTTP/2, by the socket. Their codes are not statuses of the
  * peer, so only what callers act on is kept: an oversized message, a lost connection, otherwise a protocol error.
  */
 function clientSideError(error: unknown, scope: CallScope, peer: Peer): RpcError {
@@ -48,19 +49,11 @@ function clientSideError(error: unknown, scope: CallScope, peer: Peer): RpcError
   }
 }
 
-/** An error of Node's socket or HTTP/2; anything else is a defect. */
+/** The connection's end, or that of the call's stream; anything else is a defect. */
 function connectionError(error: unknown, { name, endpoint }: Peer): RpcError {
-  const nodeCode = nodeErrorCode(error);
   const words = errorMessage(error);
-  if (nodeCode === undefined) return new RpcError("Internal", words, { cause: error });
-  const what = nodeCode.startsWith("ERR_HTTP2_STREAM") ? "got no response from" : "cannot reach";
+  const isReset = error instanceof StreamResetError;
+  if (!isReset && !(error instanceof ConnectionLostError)) return new RpcError("Internal", words, { cause: error });
+  const what = isReset ? "got no response from" : "cannot reach";
   return new RpcError("Unavailable", `${what} the ${name} at ${endpoint}: ${words}`, { cause: error });
-}
-
-/** The code (`ENOENT`, `ERR_HTTP2_…`) of the socket or HTTP/2 error in the cause chain. */
-function nodeErrorCode(error: unknown): string | undefined {
-  for (let link = error; link instanceof Error && link.cause !== link; link = link.cause) {
-    if ("code" in link && typeof link.code === "string") return link.code;
-  }
-  return undefined;
 }

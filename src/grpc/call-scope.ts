@@ -39,6 +39,11 @@ export class CallScope implements Disposable {
     }
   }
 
+  /** @throws RpcError once this side has ended the call */
+  throwIfEnded(): void {
+    if (this.#end !== undefined) throw ended();
+  }
+
   /**
    * The result of `work`, or a rejection as soon as this side ends the call. One at a time.
    * @param undo called in that case, because the work itself continues
@@ -47,7 +52,7 @@ export class CallScope implements Disposable {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     work.then(resolve, reject);
     this.#onEnd = () => {
-      reject(new RpcError("Canceled", "the call was ended"));
+      reject(ended());
       undo?.();
     };
     if (this.#end !== undefined) this.#onEnd();
@@ -69,10 +74,12 @@ export class CallScope implements Disposable {
     return this.timeoutMs !== undefined && this.#clock.monotonic() - this.#startedMs >= this.timeoutMs - clockSlackMs;
   }
 
-  /** Headers with the deadline for the peer (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md). */
-  get headers(): Record<string, string> {
-    const timeout = this.timeoutMs === undefined ? undefined : grpcTimeout(this.timeoutMs);
-    return timeout === undefined ? {} : { "grpc-timeout": timeout };
+  /**
+   * The deadline for the peer, `grpc-timeout` (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md); undefined:
+   * there is none.
+   */
+  get timeout(): string | undefined {
+    return this.timeoutMs === undefined ? undefined : grpcTimeout(this.timeoutMs);
   }
 
   /** The consumer stops reading the stream. */
@@ -92,6 +99,10 @@ export class CallScope implements Disposable {
     this[Symbol.dispose]();
     this.#onEnd?.();
   }
+}
+
+function ended(): RpcError {
+  return new RpcError("Canceled", "the call was ended");
 }
 
 /** A gRPC TimeoutValue has at most eight digits; above 99,999,999 s (three years) the header is omitted. */

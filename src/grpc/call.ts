@@ -1,116 +1,165 @@
-import { type ClientHttp2Stream, constants, type IncomingHttpHeaders, type IncomingHttpStatusHeader } from "node:http2";
-import { Frames } from "./frames.ts";
+import { StreamResetError } from "../http2/errors.ts";
+import { errorCodes } from "../http2/frames.ts";
+import type { ClientStream, ResponseSink } from "../http2/client-stream.ts";
 import { RpcError } from "../ports/rpc.ts";
+import { Frames } from "./frames.ts";
 import { statusError } from "./status.ts";
-
-/** Cancels a call from this side. */
-export function cancel(stream: ClientHttp2Stream): void {
-  stream.close(constants.NGHTTP2_CANCEL);
-}
 
 /** The response side of a call: headers, trailers, and how it ended. */
 class Answer {
-  readonly #stream: ClientHttp2Stream;
-  #head: (IncomingHttpHeaders & IncomingHttpStatusHeader) | undefined;
-  #trailers: IncomingHttpHeaders | undefined;
+  #head: ReadonlyMap<string, string> | undefined;
+  #trailers: ReadonlyMap<string, string> | undefined;
 
-  constructor(stream: ClientHttp2Stream) {
-    this.#stream = stream;
-    stream.once("response", (headers) => (this.#head = headers));
-    stream.once("trailers", (headers) => (this.#trailers = headers));
+  take(fields: ReadonlyMap<string, string>): void {
+    if (this.#head === undefined) this.#head = fields;
+    else this.#trailers = fields;
   }
 
   /** The call's error; undefined for OK. A status counts, whatever happened to the stream afterwards. */
-  end(): RpcError | undefined {
+  end(error: Error | undefined): Error | undefined {
     const head = this.#head;
-    if (head?.["grpc-status"] !== undefined) return statusError(head);
-    if (this.#trailers?.["grpc-status"] !== undefined) return statusError(this.#trailers);
-    if (wasReset(this.#stream)) return new RpcError("Canceled", "the stream was reset");
+    if (head?.has("grpc-status") === true) return statusError(head);
+    if (this.#trailers?.has("grpc-status") === true) return statusError(this.#trailers);
+    // By the peer's timer, or with its connection.
+    if (error instanceof StreamResetError && error.code === errorCodes.cancel) {
+      return new RpcError("Canceled", "the stream was reset", { cause: error });
+    }
+    if (error !== undefined) return error;
     if (head === undefined) return new RpcError("Unavailable", "the stream was closed without a response");
-    const status = head[":status"];
+    const status = Number(head.get(":status"));
     if (status !== 200) return new RpcError(codeOfHttp(status), `the response has HTTP status ${status}`);
-    const type = head["content-type"] ?? "";
+    const type = head.get("content-type") ?? "";
     if (!/^application\/grpc(?:[+;]|$)/u.test(type)) {
       return new RpcError("Internal", `the response has content type ${JSON.stringify(type)}`);
     }
-    return statusError({});
+    return statusError(noFields);
   }
 }
 
-/**
- * The only message of a response. The stream flows from now on, and is closed when this rejects.
- * @throws RpcError, or the error of Node.js' stream
- */
-export async function oneMessage(stream: ClientHttp2Stream, maxBytes: number): Promise<Uint8Array> {
-  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
-  const answer = new Answer(stream);
-  const frames = new Frames(maxBytes);
-  let message: Uint8Array | undefined;
-  const fail = (error: unknown): void => {
-    reject(error);
-    cancel(stream);
-  };
-  stream.on("data", (piece: Buffer) => {
+const noFields: ReadonlyMap<string, string> = new Map();
+
+/** Receives a response of one message. */
+export class OneMessage implements ResponseSink {
+  /** @throws RpcError, StreamResetError, or the connection's error */
+  readonly message: Promise<Uint8Array>;
+  /** Set as soon as the request is sent. */
+  stream: ClientStream | undefined;
+  readonly #resolve: (message: Uint8Array) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #answer = new Answer();
+  readonly #frames: Frames;
+  #found: Uint8Array | undefined;
+
+  constructor(maxBytes: number) {
+    const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+    [this.message, this.#resolve, this.#reject] = [promise, resolve, reject];
+    this.#frames = new Frames(maxBytes);
+  }
+
+  fields(fields: ReadonlyMap<string, string>): void {
+    this.#answer.take(fields);
+  }
+
+  data(piece: Buffer): void {
     try {
-      frames.add(piece);
-      const found = frames.take();
+      this.#frames.add(piece);
+      const found = this.#frames.take();
       if (found === undefined) return;
-      if (message !== undefined) throw new RpcError("Unimplemented", "the response has more than one message");
-      message = found;
+      if (this.#found !== undefined) throw new RpcError("Unimplemented", "the response has more than one message");
+      this.#found = found;
     } catch (error) {
-      fail(error);
+      this.#reject(error);
+      this.stream?.cancel();
     }
-  });
-  const end = (): void => {
-    const error = answer.end();
-    if (error !== undefined) reject(error);
-    else if (!frames.isEmpty) reject(new RpcError("Internal", "the response ends within a message"));
-    else if (message === undefined) reject(new RpcError("Unimplemented", "the response has no message"));
-    else resolve(message);
-  };
-  stream.once("end", end);
-  // Never removed: an error without a listener would end the process.
-  stream.on("error", (error) => reject(wasReset(stream) ? (answer.end() ?? error) : error));
-  // A stream that was reset without an error emits no "end".
-  stream.once("close", end);
-  return await promise;
-}
-
-/**
- * The messages of a response as they arrive. HTTP/2's flow control holds back what is not read.
- * @throws RpcError, or the error of Node.js' stream
- */
-export async function* messagesOf(stream: ClientHttp2Stream, maxBytes: number): AsyncGenerator<Uint8Array, undefined> {
-  const answer = new Answer(stream);
-  const frames = new Frames(maxBytes);
-  let isWhole = false;
-  // Between two reads there is no other listener.
-  stream.on("error", () => {});
-  try {
-    for await (const piece of stream as AsyncIterable<Buffer>) {
-      frames.add(piece);
-      for (let message = frames.take(); message !== undefined; message = frames.take()) yield message;
-    }
-    isWhole = true;
-  } catch (error) {
-    if (error instanceof RpcError || !wasReset(stream)) throw error;
-    throw answer.end() ?? error;
-  } finally {
-    if (!isWhole) cancel(stream);
   }
-  const error = answer.end();
-  if (error !== undefined) throw error;
-  if (!frames.isEmpty) throw new RpcError("Internal", "the response ends within a message");
-  return undefined;
+
+  end(error: Error | undefined): void {
+    const problem = this.#answer.end(error);
+    if (problem !== undefined) this.#reject(problem);
+    else if (!this.#frames.isEmpty) this.#reject(new RpcError("Internal", "the response ends within a message"));
+    else if (this.#found === undefined) this.#reject(new RpcError("Unimplemented", "the response has no message"));
+    else this.#resolve(this.#found);
+  }
 }
 
-/** By the peer's timer, or with its connection. */
-function wasReset({ rstCode }: ClientHttp2Stream): boolean {
-  return rstCode === constants.NGHTTP2_CANCEL;
+/** Receives a response of many messages. HTTP/2's flow control holds back what is not read. */
+export class Messages implements ResponseSink {
+  /** Set as soon as the request is sent. */
+  stream: ClientStream | undefined;
+  readonly #answer = new Answer();
+  readonly #frames: Frames;
+  readonly #queue: Uint8Array[] = [];
+  #ungranted = 0;
+  #end: { readonly error: unknown } | undefined;
+  #waiting: { resolve(message: Uint8Array | undefined): void; reject(error: unknown): void } | undefined;
+
+  constructor(maxBytes: number) {
+    this.#frames = new Frames(maxBytes);
+  }
+
+  fields(fields: ReadonlyMap<string, string>): void {
+    this.#answer.take(fields);
+  }
+
+  data(piece: Buffer): void {
+    if (this.#end !== undefined) return;
+    this.#ungranted += piece.length;
+    try {
+      this.#frames.add(piece);
+      for (let message = this.#frames.take(); message !== undefined; message = this.#frames.take()) {
+        this.#queue.push(message);
+      }
+    } catch (error) {
+      this.#finish(error);
+      this.stream?.cancel();
+      return;
+    }
+    this.#give();
+  }
+
+  end(error: Error | undefined): void {
+    const problem = this.#answer.end(error);
+    if (problem !== undefined || this.#frames.isEmpty) this.#finish(problem);
+    else this.#finish(new RpcError("Internal", "the response ends within a message"));
+  }
+
+  /**
+   * The next message; undefined: there are no more. One at a time.
+   * @throws RpcError, StreamResetError, or the connection's error
+   */
+  async next(): Promise<Uint8Array | undefined> {
+    const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | undefined>();
+    this.#waiting = { resolve, reject };
+    this.#give();
+    return await promise;
+  }
+
+  #finish(error: unknown): void {
+    this.#end ??= { error };
+    this.#give();
+  }
+
+  #give(): void {
+    const waiting = this.#waiting;
+    const message = waiting === undefined ? undefined : this.#queue.shift();
+    // What belongs to an incomplete message must come, however large it is.
+    if (this.#queue.length === 0) this.#grant();
+    if (waiting === undefined || (message === undefined && this.#end === undefined)) return;
+    this.#waiting = undefined;
+    if (message !== undefined) waiting.resolve(message);
+    else if (this.#end?.error === undefined) waiting.resolve(undefined);
+    else waiting.reject(this.#end.error);
+  }
+
+  #grant(): void {
+    const bytes = this.#ungranted;
+    this.#ungranted = 0;
+    if (bytes > 0) this.stream?.consumed(bytes);
+  }
 }
 
 /** https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md */
-function codeOfHttp(status: number | undefined): RpcError["code"] {
+function codeOfHttp(status: number): RpcError["code"] {
   switch (status) {
     case 400:
       return "Internal";

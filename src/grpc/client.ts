@@ -1,4 +1,3 @@
-import type { ClientHttp2Stream } from "node:http2";
 import {
   create,
   type DescMessage,
@@ -14,7 +13,8 @@ import { type RpcCallOptions, RpcError, type RpcService } from "../ports/rpc.ts"
 import { isServerStreaming, isUnary } from "../ports/rpc-methods.ts";
 import { callError } from "./call-error.ts";
 import { CallScope } from "./call-scope.ts";
-import { cancel, messagesOf, oneMessage } from "./call.ts";
+import { Messages, OneMessage } from "./call.ts";
+import { callHeaders } from "./call-headers.ts";
 import type { Connection } from "./connection.ts";
 import { frame } from "./frames.ts";
 
@@ -56,8 +56,9 @@ class MethodCaller {
   ): Promise<MessageShape<DescMessage>> {
     using scope = new CallScope(this.#connection.clock, this.#method.name, options);
     try {
-      const stream = await this.#send(request, scope);
-      const message = await scope.within(oneMessage(stream, maxMessageBytes), () => cancel(stream));
+      const answer = new OneMessage(maxMessageBytes);
+      await this.#send(request, scope, answer);
+      const message = await scope.within(answer.message, () => answer.stream?.cancel());
       return decode(this.#method.output, message);
     } catch (error) {
       throw this.#errorOf(error, scope);
@@ -76,7 +77,7 @@ class MethodCaller {
     options: RpcCallOptions,
   ): AsyncIterator<MessageShape<DescMessage>, undefined> {
     let scope: CallScope | undefined;
-    let opened: Promise<OpenStream> | undefined;
+    let opened: Promise<Messages> | undefined;
     let finished = false;
     const done = { done: true, value: undefined } as const;
     return {
@@ -84,10 +85,10 @@ class MethodCaller {
         if (finished) return done;
         scope ??= new CallScope(this.#connection.clock, this.#method.name, options);
         try {
-          opened ??= open(this.#send(request, scope));
-          const { messages, stream } = await opened;
-          const result = await scope.within(messages.next(), () => cancel(stream));
-          if (result.done !== true) return { done: false, value: decode(this.#method.output, result.value) };
+          opened ??= this.#open(request, scope);
+          const messages = await opened;
+          const message = await scope.within(messages.next(), () => messages.stream?.cancel());
+          if (message !== undefined) return { done: false, value: decode(this.#method.output, message) };
           finished = true;
           scope[Symbol.dispose]();
           return done;
@@ -106,29 +107,25 @@ class MethodCaller {
     };
   }
 
-  /** Sends the request and returns the call's stream. */
-  async #send(request: MessageInitShape<DescMessage>, scope: CallScope): Promise<ClientHttp2Stream> {
+  async #open(request: MessageInitShape<DescMessage>, scope: CallScope): Promise<Messages> {
+    const messages = new Messages(maxMessageBytes);
+    await this.#send(request, scope, messages);
+    return messages;
+  }
+
+  /** Sends the request; the answer then receives the response. */
+  async #send(request: MessageInitShape<DescMessage>, scope: CallScope, answer: OneMessage | Messages): Promise<void> {
     const { input, parent, name } = this.#method;
     const message = frame(encode(input, request), maxMessageBytes);
-    const opening = this.#connection.request(`/${parent.typeName}/${name}`, scope.headers);
-    const stream = await scope.within(opening, () => void opening.then(cancelUnanswered, () => {}));
-    stream.end(message);
-    return stream;
+    scope.throwIfEnded();
+    const session = this.#connection.session ?? (await scope.within(this.#connection.open()));
+    const headers = callHeaders(`/${parent.typeName}/${name}`, scope.timeout);
+    answer.stream = session.request(headers, message, answer, answer instanceof Messages);
   }
 
   #errorOf(error: unknown, scope: CallScope): Error {
     return this.#wrap(callError(error, scope, this.#connection), this.#method.name);
   }
-}
-
-interface OpenStream {
-  readonly stream: ClientHttp2Stream;
-  readonly messages: AsyncGenerator<Uint8Array, undefined>;
-}
-
-async function open(sending: Promise<ClientHttp2Stream>): Promise<OpenStream> {
-  const stream = await sending;
-  return { stream, messages: messagesOf(stream, maxMessageBytes) };
 }
 
 /** @throws RpcError for values that do not fit the field's type */
@@ -147,10 +144,4 @@ function decode(output: DescMessage, message: Uint8Array): MessageShape<DescMess
   } catch (error) {
     throw new RpcError("Internal", `cannot decode the response: ${errorMessage(error)}`, { cause: error });
   }
-}
-
-/** Cancels a call that ended before its stream was open. */
-function cancelUnanswered(stream: ClientHttp2Stream): void {
-  stream.on("error", () => {});
-  cancel(stream);
 }

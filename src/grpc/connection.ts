@@ -1,6 +1,8 @@
-import * as http2 from "node:http2";
 import * as net from "node:net";
 import { errorMessage } from "../base/errors.ts";
+import { ClientSession } from "../http2/client-session.ts";
+import { ConnectionLostError } from "../http2/errors.ts";
+import { sendTogether } from "../http2/send-together.ts";
 import type { Clock } from "../ports/clock.ts";
 
 /** Delay of the first background reconnect; it doubles up to the maximum, as upstream's dial back-off. */
@@ -11,34 +13,15 @@ const maxReconnectMs = 3_000;
  * Flow control (RFC 9113 §5.2). An unread stream may hold back this much and no more. The connection's window is far
  * larger than a few such streams, so a stalled event stream never blocks other calls.
  */
-const streamWindowBytes = 1024 * 1024;
-const connectionWindowBytes = 256 * 1024 * 1024;
-
-/**
- * Sent to the server, whose error texts travel in headers. Node ends the whole connection at 64 KiB of them; a server
- * that knows the limit resets only the one call.
- */
-const maxHeaderBytes = 60 * 1024;
-
-/** Go's gRPC refuses an empty `:authority`; its value means nothing on a Unix socket. */
-const authority = "http://localhost";
-
-/**
- * The content type is gRPC's own name, which means protobuf. Servers that detect the protocol by the first header
- * (CRI-O's) do not recognise `application/grpc+proto` and hang up.
- */
-const headersOfAll = {
-  ":method": "POST",
-  "content-type": "application/grpc",
-  te: "trailers",
-  "user-agent": "podwright",
+const limits = {
+  streamWindowBytes: 1024 * 1024,
+  connectionWindowBytes: 256 * 1024 * 1024,
+  /** Servers' error texts travel in headers. A server that knows the limit fails only the one call. */
+  headerListBytes: 60 * 1024,
 };
 
-/**
- * A session's buffer limit, in Node's unit of megabytes: one message of the largest size in each direction, and some
- * room.
- */
-const maxSessionMemoryMegabytes = 256;
+/** What is read is used before the next read: all connections share the buffer. */
+const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** Whether the peer can be reached: for the journal, for health, and to resubscribe to events. */
 export type ConnectionChange = { readonly state: "connected" } | { readonly state: "lost"; readonly reason: string };
@@ -58,10 +41,10 @@ export class Connection implements Disposable {
   /** The peer's name in messages: `runtime`. */
   readonly name: string;
   readonly #onChange: (change: ConnectionChange) => void;
-  /** Every session with its socket, also those that finish their last streams after a GOAWAY. */
-  readonly #sessions = new Map<http2.ClientHttp2Session, net.Socket>();
-  #current: http2.ClientHttp2Session | undefined;
-  #opening: Promise<http2.ClientHttp2Session> | undefined;
+  /** Every session with its socket, also those that finish their last responses after a GOAWAY. */
+  readonly #sockets = new Map<ClientSession, net.Socket>();
+  #current: ClientSession | undefined;
+  #opening: Promise<ClientSession> | undefined;
   #reconnectTimer: Disposable | undefined;
   #reconnectMs = firstReconnectMs;
   #closed = false;
@@ -83,68 +66,80 @@ export class Connection implements Disposable {
     return this.#closed;
   }
 
-  /** Opens the stream of a call, connecting first if necessary; rejects with Node's error. */
-  async request(path: string, headers: http2.OutgoingHttpHeaders): Promise<http2.ClientHttp2Stream> {
-    const session = await this.#session();
-    return session.request({ ...headersOfAll, ...headers, ":path": path });
+  /** For a call; undefined: the connection is to be opened first. */
+  get session(): ClientSession | undefined {
+    return this.#current;
   }
 
-  /** Ends the connection and all its streams; later requests are rejected. */
-  [Symbol.dispose](): void {
-    this.#closed = true;
-    this.#reconnectTimer?.[Symbol.dispose]();
-    for (const [session, socket] of this.#sessions) {
-      session.destroy(undefined, http2.constants.NGHTTP2_CANCEL);
-      // Otherwise the session would wait until a hung server has read what it was sent.
-      socket.destroy();
-    }
-  }
-
-  #session(): Promise<http2.ClientHttp2Session> {
+  /** Connects, unless there is a connection; rejects with the socket's error. */
+  open(): Promise<ClientSession> {
     if (this.#closed) return Promise.reject(new Error("the client is closed"));
-    const current = this.#current;
-    if (current !== undefined) {
-      if (!current.closed && !current.destroyed) return Promise.resolve(current);
-      // It ended a moment ago and its "close" event is pending. Node 26 would fail the request, not throw.
-      this.#lose(current, "the connection closed");
-    }
+    if (this.#current !== undefined) return Promise.resolve(this.#current);
     this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
     return this.#opening;
   }
 
-  async #open(): Promise<http2.ClientHttp2Session> {
-    const { promise, resolve, reject } = Promise.withResolvers<http2.ClientHttp2Session>();
-    const socket = net.connect({ path: this.#path });
-    const session = http2.connect(authority, {
-      createConnection: () => socket,
-      maxSessionMemory: maxSessionMemoryMegabytes,
-      settings: { enablePush: false, initialWindowSize: streamWindowBytes, maxHeaderListSize: maxHeaderBytes },
-    });
-    this.#sessions.set(session, socket);
-    let cause: unknown = new Error("the connection closed");
-    session.once("connect", () => {
-      if (session.destroyed) return;
-      session.setLocalWindowSize(connectionWindowBytes);
-      this.#current = session;
-      this.#reconnectMs = firstReconnectMs;
-      this.#reconnectTimer?.[Symbol.dispose]();
-      this.#reconnectTimer = undefined;
+  /** Ends the connection and all its calls; later ones are rejected. */
+  [Symbol.dispose](): void {
+    this.#closed = true;
+    this.#current = undefined;
+    this.#reconnectTimer?.[Symbol.dispose]();
+    for (const [session, socket] of this.#sockets) {
+      session.end(new ConnectionLostError("the client is closed"));
+      socket.destroy();
+    }
+  }
+
+  async #open(): Promise<ClientSession> {
+    const { promise, resolve, reject } = Promise.withResolvers<ClientSession>();
+    let session: ClientSession | undefined;
+    const read = (bytes: number): boolean => {
+      try {
+        session?.push(readBuffer.subarray(0, bytes));
+      } catch (error) {
+        socket.destroy(new ConnectionLostError(errorMessage(error), { cause: error }));
+      }
+      return true;
+    };
+    const socket = net.connect({ path: this.#path, onread: { buffer: readBuffer, callback: read } });
+    let cause = new ConnectionLostError("the connection closed");
+    socket.once("connect", () => {
+      if (this.#closed) return void socket.destroy();
+      session = this.#begin(socket);
       resolve(session);
       this.#onChange({ state: "connected" });
     });
     // Never removed: an "error" event without a listener would end the process.
-    session.on("error", (error) => (cause = error));
-    session.once("goaway", () => this.#lose(session, `the ${this.name} asked to reconnect`));
-    session.once("close", () => {
-      this.#sessions.delete(session);
+    socket.on("error", (error) => (cause = new ConnectionLostError(errorMessage(error), { cause: error })));
+    socket.once("close", () => {
       reject(cause);
-      this.#lose(session, errorMessage(cause));
+      if (session !== undefined) this.#lost(session, cause);
       this.#reconnectLater();
     });
     return promise;
   }
 
-  #lose(session: http2.ClientHttp2Session, reason: string): void {
+  #begin(socket: net.Socket): ClientSession {
+    const session = new ClientSession(limits, {
+      send: sendTogether(socket),
+      goAway: () => this.#lose(session, `the ${this.name} asked to reconnect`),
+      drained: () => socket.destroySoon(),
+    });
+    this.#sockets.set(session, socket);
+    this.#current = session;
+    this.#reconnectMs = firstReconnectMs;
+    this.#reconnectTimer?.[Symbol.dispose]();
+    this.#reconnectTimer = undefined;
+    return session;
+  }
+
+  #lost(session: ClientSession, cause: Error): void {
+    this.#sockets.delete(session);
+    this.#lose(session, cause.message);
+    session.end(cause);
+  }
+
+  #lose(session: ClientSession, reason: string): void {
     if (this.#current !== session) return;
     this.#current = undefined;
     if (this.#closed) return;
@@ -157,7 +152,7 @@ export class Connection implements Disposable {
     this.#reconnectTimer = this.clock.timer(`a connection to the ${this.name}`, this.#reconnectMs, () => {
       this.#reconnectTimer = undefined;
       // A failure has scheduled the next attempt already, and no caller waits for this one.
-      this.#session().catch(() => {});
+      this.open().catch(() => {});
     });
     this.#reconnectMs = Math.min(this.#reconnectMs * 2, maxReconnectMs);
   }

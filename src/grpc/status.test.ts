@@ -3,7 +3,15 @@ import { test } from "node:test";
 import { statusError } from "./status.ts";
 
 test("a status is read with its message, and an invalid one is an error of this side", () => {
-  assert.equal(statusError({ "grpc-status": "0", "grpc-message": "whatever" }), undefined);
+  assert.equal(
+    statusError(
+      new Map([
+        ["grpc-status", "0"],
+        ["grpc-message", "whatever"],
+      ]),
+    ),
+    undefined,
+  );
   for (const [fields, code, message, isStatus] of [
     [
       { "grpc-status": "5", "grpc-message": "no such container: %22%C5%BF%22%0A100%25" },
@@ -18,7 +26,7 @@ test("a status is read with its message, and an invalid one is an error of this 
     [{ "grpc-status": "" }, "Internal", 'the response has grpc-status ""', false],
     [{}, "Internal", "the response has no grpc-status", false],
   ] as const) {
-    const error = statusError(fields);
+    const error = statusError(new Map(Object.entries(fields)));
     assert.deepEqual([error?.code, error?.message, error?.isStatus], [code, message, isStatus], JSON.stringify(fields));
   }
 });

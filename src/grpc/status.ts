@@ -21,21 +21,18 @@ const codes: readonly (RpcCode | undefined)[] = [
   "Unauthenticated",
 ];
 
-/** Headers or trailers that may hold a status. */
-type Fields = Readonly<Record<string, string | readonly string[] | number | boolean | undefined>>;
-
 /**
- * The status in these fields; undefined for OK.
+ * The status in these headers or trailers; undefined for OK.
  * @returns an error of this side when there is no status or it cannot be parsed
  */
-export function statusError(fields: Fields): RpcError | undefined {
-  const status = fields["grpc-status"];
-  if (typeof status !== "string") return new RpcError("Internal", "the response has no grpc-status");
+export function statusError(fields: ReadonlyMap<string, string>): RpcError | undefined {
+  const status = fields.get("grpc-status");
+  if (status === undefined) return new RpcError("Internal", "the response has no grpc-status");
   if (status === "0") return undefined;
   const code = /^\d{1,2}$/.test(status) ? codes[Number(status)] : undefined;
   if (code === undefined) return new RpcError("Internal", `the response has grpc-status ${JSON.stringify(status)}`);
-  const words = fields["grpc-message"];
-  return new RpcError(code, typeof words === "string" && words !== "" ? decoded(words) : code, { isStatus: true });
+  const words = fields.get("grpc-message") ?? "";
+  return new RpcError(code, words === "" ? code : decoded(words), { isStatus: true });
 }
 
 /** `grpc-message` is percent-encoded UTF-8; an undecodable one is returned unchanged. */

@@ -14,7 +14,7 @@ const maxSockets = 256;
  * Without a byte for this long a connection that cannot be pinged is dead: requests have deadlines, and the server
  * sends each watch a bookmark about once a minute.
  */
-export const silentMs = 75_000;
+const silentMs = 75_000;
 
 /**
  * HTTP/1.1 with connections that are kept: for servers without TLS, and those that don't speak HTTP/2. A silent

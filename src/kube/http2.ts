@@ -1,19 +1,25 @@
-import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { Socket } from "node:net";
 import { onAbort, orAborted } from "../base/abort.ts";
+import { ClientSession } from "../http2/client-session.ts";
+import { StreamResetError } from "../http2/errors.ts";
+import { errorCodes } from "../http2/frames.ts";
+import { encodeFields } from "../http2/hpack.ts";
+import { sendTogether } from "../http2/send-together.ts";
 import type { Clock } from "../ports/clock.ts";
 import { KubeConnectionError, type KubeRequest, type KubeResponse } from "../ports/kube-api.ts";
 import { connectionError } from "./connection-error.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { silentMs, textHeaders } from "./http1.ts";
+import { StreamedResponse } from "./streamed-response.ts";
 
-/** Maximum unread data of a session: lists are large. */
-const windowBytes = 4 * 1024 * 1024;
-/** When the server has not said yet how many requests it takes at a time on a connection. */
-const assumedStreams = 100;
+const limits = {
+  /** Lists are large. */
+  streamWindowBytes: 4 * 1024 * 1024,
+  connectionWindowBytes: 64 * 1024 * 1024,
+  headerListBytes: 64 * 1024,
+};
 
 export interface Liveness {
-  /** The next ping after this time since the last response. */
+  /** The next ping at most this time after the last response. */
   readonly quietMs: number;
   /** Without a byte for this long after a ping, the connection is dropped. */
   readonly answerMs: number;
@@ -28,13 +34,12 @@ export class RefusedStreamError extends KubeConnectionError {}
 /** One HTTP/2 connection that is dropped when it stops responding. */
 export class Http2Connection {
   readonly #endpoint: Endpoint;
-  readonly #session: ClientHttp2Session;
+  readonly #session: ClientSession;
   readonly #socket: Socket;
   readonly #clock: Clock;
   readonly #liveness: Liveness;
   readonly #settled = Promise.withResolvers<void>();
   #failure: Error | undefined;
-  #streams = 0;
   #retired = false;
   #timer: Disposable | undefined;
 
@@ -44,19 +49,17 @@ export class Http2Connection {
     this.#socket = socket;
     this.#clock = clock;
     this.#liveness = liveness;
-    this.#session = connect(endpoint.url.origin, {
-      createConnection: () => socket,
-      settings: { enablePush: false, initialWindowSize: windowBytes },
+    this.#session = new ClientSession(limits, {
+      send: sendTogether(socket),
+      settled: this.#settled.resolve,
+      drained: () => socket.destroySoon(),
     });
-    this.#session.once("connect", () => {
-      if (!this.#session.destroyed) this.#session.setLocalWindowSize(windowBytes);
-    });
-    // Requests get errors of their own; without a listener this one would end the process.
-    this.#session.on("error", (error: Error) => (this.#failure = error));
-    this.#session.once("goaway", () => (this.#retired = true));
-    this.#session.once("remoteSettings", () => this.#settled.resolve());
-    this.#session.once("close", () => {
+    socket.on("data", (chunk: Buffer) => this.#take(chunk));
+    // Never removed: an "error" event without a listener would end the process.
+    socket.on("error", (error: Error) => (this.#failure = error));
+    socket.once("close", () => {
       this.#timer?.[Symbol.dispose]();
+      this.#session.end(this.#failure ?? new Error("the connection was closed without a response"));
       this.#settled.resolve();
     });
     this.#watchLife();
@@ -78,114 +81,94 @@ export class Http2Connection {
 
   /** Whether it takes another request. */
   get isOpen(): boolean {
-    return !this.#retired && !this.#session.closed && !this.#session.destroyed;
+    return !this.#retired && this.#session.isOpen && !this.#socket.destroyed;
   }
 
   get hasRoom(): boolean {
-    return this.#streams < (this.#session.remoteSettings?.maxConcurrentStreams ?? assumedStreams);
+    return this.#session.room > 0;
   }
 
   async send(request: KubeRequest, headers: Readonly<Record<string, string>>): Promise<KubeResponse> {
-    const { signal, body } = request;
+    const { signal, method, path, body = "" } = request;
     signal.throwIfAborted();
-    const { promise, resolve, reject } = Promise.withResolvers<KubeResponse>();
-    const stream = this.#open(request, headers);
-    this.#streams++;
-    stream.once("close", () => this.#streams--);
-    stream.once("response", (answer) => {
-      const { ":status": status = 0, ...rest } = answer;
-      resolve({ status, headers: textHeaders(rest), body: this.#body(stream, signal) });
-    });
-    stream.on("error", reject);
-    stream.once("close", () => reject(new Error("the connection was closed without a response")));
-    const listening = onAbort(signal, () => stream.close(constants.NGHTTP2_CANCEL));
-    stream.once("close", () => listening[Symbol.dispose]());
-    stream.end(body);
+    const { host, protocol } = this.#endpoint.url;
+    const pseudo = { ":method": method, ":scheme": protocol.slice(0, -1), ":authority": host, ":path": path };
+    let aborting: Disposable | undefined;
+    const response = new StreamedResponse(() => aborting?.[Symbol.dispose]());
     try {
-      return await promise;
+      const block = encodeFields({ ...pseudo, ...headers });
+      response.stream = this.#session.request(block, Buffer.from(body), response, true);
+      aborting = onAbort(signal, () => response.abort());
+      const { ":status": status, ...rest } = Object.fromEntries(await response.head);
+      return { status: Number(status), headers: rest, body: this.#body(response, signal) };
     } catch (error) {
       signal.throwIfAborted();
       const failure = connectionError(this.#endpoint, error);
-      if (stream.rstCode !== constants.NGHTTP2_REFUSED_STREAM) throw failure;
-      throw new RefusedStreamError(failure.message, { cause: error });
+      const isRefused = error instanceof StreamResetError && error.code === errorCodes.refusedStream;
+      throw isRefused ? new RefusedStreamError(failure.message, { cause: error }) : failure;
     }
   }
 
   /** Accepts no more requests; current ones continue. @param ended called when the last of them is done */
   retire(ended: () => void): void {
     this.#retired = true;
-    if (this.#session.destroyed) return ended();
-    this.#session.once("close", ended);
-    if (!this.#session.closed) this.#session.close();
+    if (this.#socket.destroyed) return ended();
+    this.#socket.once("close", ended);
+    this.#session.retire();
   }
 
   /** Ends everything at once. */
   close(): void {
     this.#timer?.[Symbol.dispose]();
-    this.#session.destroy();
+    this.#socket.destroy();
   }
 
-  #open({ method, path, body }: KubeRequest, headers: Readonly<Record<string, string>>): ClientHttp2Stream {
-    const { host, protocol } = this.#endpoint.url;
+  #take(chunk: Buffer): void {
     try {
-      return this.#session.request(
-        { ...headers, ":method": method, ":path": path, ":authority": host, ":scheme": protocol.slice(0, -1) },
-        { endStream: body === undefined },
-      );
+      this.#session.push(chunk);
     } catch (error) {
-      throw connectionError(this.#endpoint, error);
+      this.#socket.destroy(error instanceof Error ? error : undefined);
     }
   }
 
-  async *#body(stream: ClientHttp2Stream, signal: AbortSignal): AsyncIterable<Uint8Array> {
+  async *#body(response: StreamedResponse, signal: AbortSignal): AsyncIterable<Uint8Array> {
     try {
-      for await (const chunk of stream) if (chunk instanceof Uint8Array) yield chunk;
-      signal.throwIfAborted();
-      // A stream that was reset without an error code, or whose session ended, just ends.
-      if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) throw new Error(`the stream was reset (${stream.rstCode})`);
-      if (this.#session.destroyed && !stream.readableEnded) throw new Error("the connection was lost");
+      yield* response.body();
     } catch (error) {
       signal.throwIfAborted();
       throw connectionError(this.#endpoint, error);
-    } finally {
-      stream.close(constants.NGHTTP2_CANCEL);
     }
   }
 
   /**
    * A ping is sent however much it sends meanwhile: the time of the last byte is unknown, only the number of bytes. So
-   * the connection is dropped at most `quietMs` and `answerMs` after its last byte.
+   * the connection is dropped at most `quietMs` and `answerMs` after its last byte. All connections ping at the same
+   * times: a node at rest wakes up once for all.
    */
   #watchLife(): void {
-    this.#timer = this.#clock.timer("data from the API server", this.#liveness.quietMs, () => {
-      if (!this.#session.destroyed) this.#ask();
-    });
+    const { quietMs } = this.#liveness;
+    const waitMs = quietMs - (this.#clock.monotonic() % quietMs);
+    this.#timer = this.#clock.timer("data from the API server", waitMs, () => this.#ask());
   }
 
   #ask(): void {
+    if (this.#socket.destroyed) return;
     this.#await();
-    // A closing connection cannot be pinged.
-    if (this.#session.closed) return;
-    const sent = this.#session.ping((error) => {
-      if (error !== null || this.#session.destroyed) return;
+    this.#session.ping(() => {
+      if (this.#socket.destroyed) return;
       this.#timer?.[Symbol.dispose]();
       this.#watchLife();
     });
-    if (!sent && !this.#session.destroyed) this.#dead("cannot send a ping");
   }
 
   /** An answer may be behind much else on a slow line: while anything comes it is waited for. */
   #await(): void {
-    const bytes = this.#socket.bytesRead;
-    const limitMs = this.#session.closed ? silentMs : this.#liveness.answerMs;
-    this.#timer = this.#clock.timer("the API server to answer a ping", limitMs, () => {
-      if (this.#session.destroyed) return;
-      if (this.#socket.bytesRead === bytes) this.#dead(`no data received for ${limitMs / 1000} s`);
-      else this.#await();
+    const { bytesRead } = this.#socket;
+    const { answerMs } = this.#liveness;
+    this.#timer = this.#clock.timer("the API server to answer a ping", answerMs, () => {
+      if (this.#socket.destroyed) return;
+      if (this.#socket.bytesRead > bytesRead) this.#await();
+      else this.#socket.destroy(new Error(`no data received for ${answerMs / 1000} s`));
     });
-  }
-
-  #dead(problem: string): void {
-    this.#session.destroy(connectionError(this.#endpoint, new Error(problem)));
   }
 }

@@ -89,10 +89,11 @@ const hiddenDoors = [
 const ground = ["base", "ports", "api", "journal"];
 /** The real ports, with all that each may import besides itself. */
 const realPorts: Readonly<Record<string, readonly string[]>> = {
-  linux: ground,
-  grpc: ground,
+  http2: ground,
+  linux: [...ground, "http2"],
+  grpc: [...ground, "http2"],
   cri: [...ground, "grpc"],
-  kube: [...ground, "yaml"],
+  kube: [...ground, "yaml", "http2"],
 };
 /** Who builds the working parts of other rooms. */
 const builders = new Set(["cli", "agent", "sim", "engine", "kubelet"]);

@@ -1,3 +1,5 @@
+import { HttpSyntaxError } from "../../http2/syntax-error.ts";
+
 /**
  * Reads an HTTP/1 response (RFC 9112) as far as a probe needs it: the status, the redirect target, and the end of the
  * body. Bodies are counted, and kept only for redirects.
@@ -83,13 +85,6 @@ export class HttpResponseReader {
 export interface ResponseHead {
   readonly status: number;
   readonly location: string | undefined;
-}
-
-export class HttpSyntaxError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "HttpSyntaxError";
-  }
 }
 
 interface ParsedHead extends ResponseHead {

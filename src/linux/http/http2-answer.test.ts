@@ -4,9 +4,9 @@ import * as http2 from "node:http2";
 import { type AddressInfo, connect } from "node:net";
 import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
-import { encodeField } from "./hpack.ts";
+import { encodeField } from "../../http2/hpack.ts";
 import { Http2AnswerReader, Http2ResetError, http2Request } from "./http2-answer.ts";
-import { HttpSyntaxError } from "./http-response.ts";
+import { HttpSyntaxError } from "../../http2/syntax-error.ts";
 
 const maxBodyBytes = 100;
 const settings = frame(4, 0, 0);
@@ -156,7 +156,7 @@ describe("a real server of HTTP/2", () => {
   before(() => once(server.listen(0, "127.0.0.1"), "listening"));
   after(() => server.close());
 
-  async function ask(body: Uint8Array): Promise<Http2AnswerReader> {
+  async function ask(body: Buffer): Promise<Http2AnswerReader> {
     const reader = new Http2AnswerReader(100_000);
     const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
     const fields = { ":method": "POST", ":scheme": "http", ":path": "/", ":authority": "here" };

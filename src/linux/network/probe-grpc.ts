@@ -1,8 +1,8 @@
 import { type GrpcHealthAnswer, ProbeTargetError, probeUserAgent } from "../../ports/network-probes.ts";
-import { encodeField } from "../http/hpack.ts";
+import { encodeField, encodeFields } from "../../http2/hpack.ts";
 import { Http2AnswerReader, Http2ResetError, http2Request } from "../http/http2-answer.ts";
-import { HttpSyntaxError } from "../http/http-response.ts";
-import { varint } from "../http/varint.ts";
+import { HttpSyntaxError } from "../../http2/syntax-error.ts";
+import { varint } from "../../base/varint.ts";
 
 /** grpc.health.v1.HealthCheckResponse.ServingStatus. */
 const servingStatuses = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"] as const;
@@ -10,16 +10,14 @@ const servingStatuses = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"]
 const maxMessageBytes = 10 * 1024;
 const frameHeaderBytes = 5;
 
-const sameHeaders = Buffer.concat(
-  Object.entries({
-    ":method": "POST",
-    ":scheme": "http",
-    ":path": "/grpc.health.v1.Health/Check",
-    "content-type": "application/grpc",
-    "user-agent": probeUserAgent,
-    te: "trailers",
-  }).map(([name, value]) => encodeField(name, value)),
-);
+const sameHeaders = encodeFields({
+  ":method": "POST",
+  ":scheme": "http",
+  ":path": "/grpc.health.v1.Health/Check",
+  "content-type": "application/grpc",
+  "user-agent": probeUserAgent,
+  te: "trailers",
+});
 
 /**
  * Encodes one grpc.health.v1.Health/Check without TLS.
@@ -93,7 +91,7 @@ function decodeMessage(text: string): string {
 }
 
 /** A HealthCheckRequest {service = 1} in a gRPC frame: a flag, the length, the message. */
-export function encodeRequest(service: string): Uint8Array {
+export function encodeRequest(service: string): Buffer {
   const name = Buffer.from(service);
   const field =
     name.length === 0 ? Buffer.alloc(0) : Buffer.concat([Buffer.from([0x0a, ...varint(name.length)]), name]);

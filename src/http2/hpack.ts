@@ -1,6 +1,6 @@
 import { huffmanCodes, staticTable } from "./hpack-tables.ts";
-import { HttpSyntaxError } from "./http-response.ts";
-import { varint } from "./varint.ts";
+import { HttpSyntaxError } from "./syntax-error.ts";
+import { varint } from "../base/varint.ts";
 
 type Field = readonly [name: string, value: string];
 
@@ -19,25 +19,29 @@ export class HpackDecoder {
   readonly #entries: Field[] = [];
 
   /**
-   * The fields of a block; the last of duplicates.
+   * The fields of a block; values of one name are joined by commas (RFC 9110 §5.2).
    * @throws HttpSyntaxError for an invalid block
    */
   decode(block: Buffer): Map<string, string> {
     const cursor = new BlockCursor(block);
     const fields = new Map<string, string>();
+    const put = ([name, value]: Field): void => {
+      const known = fields.get(name);
+      fields.set(name, known === undefined ? value : `${known}, ${value}`);
+    };
     for (let updates = 0; !cursor.isAtEnd;) {
       const first = cursor.peek();
       if (first >= 0x80) {
-        fields.set(...this.#entry(cursor.integer(7)));
+        put(this.#entry(cursor.integer(7)));
       } else if (first >= 0x40) {
         const field = this.#literal(cursor, 6);
         this.#add(field);
-        fields.set(...field);
+        put(field);
       } else if (first >= 0x20) {
         if (fields.size > 0 || ++updates > maxSizeUpdates) throw broken();
         this.#resize(cursor.integer(5));
       } else {
-        fields.set(...this.#literal(cursor, 4));
+        put(this.#literal(cursor, 4));
       }
     }
     return fields;
@@ -76,9 +80,17 @@ export class HpackDecoder {
   }
 }
 
-/** Encodes a field as a literal, neither indexed nor compressed (RFC 7541 §6.2.2). */
+/** Encodes fields in their order as literals, neither indexed nor compressed (RFC 7541 §6.2.2). Values are Latin-1. */
+export function encodeFields(fields: Readonly<Record<string, string>>): Buffer {
+  const parts: Buffer[] = [];
+  for (const [name, value] of Object.entries(fields)) {
+    parts.push(Buffer.of(0), encodeText(name), encodeText(value));
+  }
+  return Buffer.concat(parts);
+}
+
 export function encodeField(name: string, value: string): Buffer {
-  return Buffer.concat([Buffer.of(0), encodeText(name), encodeText(value)]);
+  return encodeFields({ [name]: value });
 }
 
 function encodeText(text: string): Buffer {

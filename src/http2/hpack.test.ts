@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { encodeField, HpackDecoder } from "./hpack.ts";
 import { huffmanCodes } from "./hpack-tables.ts";
-import { HttpSyntaxError } from "./http-response.ts";
+import { HttpSyntaxError } from "./syntax-error.ts";
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(" ", ""), "hex");
 

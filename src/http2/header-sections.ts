@@ -1,0 +1,55 @@
+import { flags, type Frame, frameTypes } from "./frames.ts";
+import { HpackDecoder } from "./hpack.ts";
+import { HttpSyntaxError } from "./syntax-error.ts";
+
+export interface HeaderSection {
+  readonly fields: ReadonlyMap<string, string>;
+  readonly endsStream: boolean;
+}
+
+/** The header sections of one connection: HEADERS frames with the CONTINUATION frames that follow (RFC 9113 §4.3). */
+export class HeaderSections {
+  readonly #maxBytes: number;
+  readonly #hpack = new HpackDecoder();
+  /** An unfinished one. */
+  #open: { readonly parts: Buffer[]; bytes: number; readonly stream: number; readonly endsStream: boolean } | undefined;
+
+  /** @param maxBytes of a section as it is sent */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** @throws HttpSyntaxError when the frame interrupts a section */
+  expect({ type, stream }: Frame): void {
+    const isContinued = type === frameTypes.continuation && stream === this.#open?.stream;
+    if (this.#open !== undefined && !isContinued) throw new HttpSyntaxError("a header section breaks off");
+  }
+
+  /**
+   * @param part of the section, in a HEADERS frame
+   * @returns undefined: it continues
+   */
+  begin({ flag, stream }: Frame, part: Buffer): HeaderSection | undefined {
+    this.#open = { parts: [], bytes: 0, stream, endsStream: (flag & flags.endStream) !== 0 };
+    return this.#add(flag, part);
+  }
+
+  continue({ flag, payload }: Frame): HeaderSection | undefined {
+    return this.#add(flag, payload);
+  }
+
+  #add(flag: number, part: Buffer): HeaderSection | undefined {
+    const section = this.#open;
+    if (section === undefined) throw new HttpSyntaxError("a header section has no beginning");
+    section.bytes += part.length;
+    if (section.bytes > this.#maxBytes) throw new HttpSyntaxError(`its headers exceed ${this.#maxBytes} bytes`);
+    const isWhole = (flag & flags.endHeaders) !== 0;
+    if (!isWhole) {
+      section.parts.push(Buffer.from(part));
+      return undefined;
+    }
+    this.#open = undefined;
+    const block = section.parts.length === 0 ? part : Buffer.concat([...section.parts, part]);
+    return { fields: this.#hpack.decode(block), endsStream: section.endsStream };
+  }
+}
