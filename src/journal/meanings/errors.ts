@@ -183,7 +183,11 @@ const errorClasses = {
     means: "A server did not respond with valid HTTP.",
     remedy: "Check the probe's port and scheme.",
   },
-  Http2ResetError: { means: "A server reset the HTTP/2 request.", remedy: "See the server's log." },
+  StreamResetError: { means: "A server reset the HTTP/2 request.", remedy: "See the server's log." },
+  ConnectionLostError: {
+    means: "The connection to the runtime or a plugin was lost, or could not be opened; it is opened again.",
+    remedy: "See the log of the runtime or the plugin.",
+  },
   WebSocketError: {
     means: "A client of exec, attach or port-forward broke the WebSocket protocol; its connection is closed.",
   },

@@ -5,7 +5,8 @@ import { type AddressInfo, connect } from "node:net";
 import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
 import { encodeField } from "../../http2/hpack.ts";
-import { Http2AnswerReader, Http2ResetError, http2Request } from "./http2-answer.ts";
+import { Http2AnswerReader, http2Request } from "./http2-answer.ts";
+import { StreamResetError } from "../../http2/errors.ts";
 import { HttpSyntaxError } from "../../http2/syntax-error.ts";
 
 const maxBodyBytes = 100;
@@ -78,13 +79,13 @@ describe("an HTTP/2 answer", () => {
 
   test("reports why the server reset it", () => {
     const reset = frame(3, 0, 1, Buffer.of(0, 0, 0, 7));
-    assert.throws(() => read(settings, reset), new Http2ResetError("the server reset the request: REFUSED_STREAM"));
+    assert.throws(() => read(settings, reset), new StreamResetError(7, "the server reset the request: REFUSED_STREAM"));
     const calm = frame(7, 0, 0, Buffer.of(0, 0, 0, 1, 0, 0, 0, 11, 0x62));
-    assert.throws(() => read(settings, calm), new Http2ResetError("the server sent GOAWAY: ENHANCE_YOUR_CALM"));
+    assert.throws(() => read(settings, calm), new StreamResetError(11, "the server sent GOAWAY: ENHANCE_YOUR_CALM"));
     const unseen = frame(7, 0, 0, Buffer.of(0, 0, 0, 0, 0, 0, 0, 0));
-    assert.throws(() => read(settings, unseen), new Http2ResetError("the server sent GOAWAY: NO_ERROR"));
+    assert.throws(() => read(settings, unseen), new StreamResetError(0, "the server sent GOAWAY: NO_ERROR"));
     const odd = frame(3, 0, 1, Buffer.of(0, 0, 0, 99));
-    assert.throws(() => read(settings, odd), new Http2ResetError("the server reset the request: error 99"));
+    assert.throws(() => read(settings, odd), new StreamResetError(99, "the server reset the request: error 99"));
   });
 
   const broken: readonly (readonly [name: string, bytes: Buffer, problem: RegExp])[] = [
@@ -132,7 +133,7 @@ describe("an HTTP/2 answer", () => {
         try {
           read(settings, ...given.map(([type, flags, stream, payload]) => frame(type, flags, stream, payload)));
         } catch (error) {
-          assert.ok(error instanceof HttpSyntaxError || error instanceof Http2ResetError, String(error));
+          assert.ok(error instanceof HttpSyntaxError || error instanceof StreamResetError, String(error));
         }
       }),
       { numRuns: 2_000 },

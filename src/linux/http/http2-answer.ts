@@ -1,3 +1,4 @@
+import { StreamResetError } from "../../http2/errors.ts";
 import {
   errorCodes,
   errorName,
@@ -41,14 +42,6 @@ export function http2Request(headerBlock: Buffer, body: Buffer): Buffer {
   return Buffer.concat([opening, sent?.frames ?? Buffer.alloc(0)]);
 }
 
-/** The server ended the request or the connection; `message` is a clause with the name of the HTTP/2 error. */
-export class Http2ResetError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "Http2ResetError";
-  }
-}
-
 /**
  * Reads the response to one {@link http2Request} (RFC 9113).
  *
@@ -88,7 +81,7 @@ export class Http2AnswerReader {
   /**
    * `chunk` may be reused afterwards.
    * @throws HttpSyntaxError for invalid HTTP/2
-   * @throws Http2ResetError when the server resets the request or connection
+   * @throws StreamResetError when the server resets the request or connection
    */
   push(chunk: Buffer): void {
     if (this.isComplete) return;
@@ -138,7 +131,7 @@ export class Http2AnswerReader {
     const code = payload.readUInt32BE(4);
     // The server may close the connection gracefully and finish this response.
     if (last >= requestStream && code === errorCodes.none) return;
-    throw new Http2ResetError(`the server sent GOAWAY: ${errorName(code)}`);
+    throw new StreamResetError(code, `the server sent GOAWAY: ${errorName(code)}`);
   }
 
   #takeOfRequest(taken: Frame): void {
@@ -152,7 +145,7 @@ export class Http2AnswerReader {
         return this.#takeData(unpadded(taken), (flag & flags.endStream) !== 0);
       case frameTypes.resetStream:
         if (payload.length !== 4) throw new HttpSyntaxError("a RST_STREAM is not 4 bytes long");
-        throw new Http2ResetError(`the server reset the request: ${errorName(payload.readUInt32BE(0))}`);
+        throw new StreamResetError(payload.readUInt32BE(0));
       default:
     }
   }

@@ -1,6 +1,7 @@
 import { type GrpcHealthAnswer, ProbeTargetError, probeUserAgent } from "../../ports/network-probes.ts";
 import { encodeField, encodeFields } from "../../http2/hpack.ts";
-import { Http2AnswerReader, Http2ResetError, http2Request } from "../http/http2-answer.ts";
+import { Http2AnswerReader, http2Request } from "../http/http2-answer.ts";
+import { StreamResetError } from "../../http2/errors.ts";
 import { HttpSyntaxError } from "../../http2/syntax-error.ts";
 import { varint } from "../../base/varint.ts";
 
@@ -64,7 +65,7 @@ function asTargetError<T>(work: () => T): T {
     return work();
   } catch (error) {
     if (error instanceof HttpSyntaxError) throw new ProbeTargetError(`not gRPC: ${error.message}`, { cause: error });
-    if (error instanceof Http2ResetError) throw new ProbeTargetError(error.message, { cause: error });
+    if (error instanceof StreamResetError) throw new ProbeTargetError(error.message, { cause: error });
     throw error;
   }
 }
