@@ -88,7 +88,7 @@ class MethodCaller {
           opened ??= this.#open(request, scope);
           const messages = await opened;
           const message = await scope.within(messages.next(), () => messages.stream?.cancel());
-          if (message !== undefined) return { done: false, value: decode(this.#method.output, message) };
+          if (message !== undefined) return { done: false, value: this.#read(messages, message) };
           finished = true;
           scope[Symbol.dispose]();
           return done;
@@ -111,6 +111,16 @@ class MethodCaller {
     const messages = new Messages(maxMessageBytes);
     await this.#send(request, scope, messages);
     return messages;
+  }
+
+  /** @throws RpcError for an undecodable message; the stream then ends */
+  #read(messages: Messages, message: Uint8Array): MessageShape<DescMessage> {
+    try {
+      return decode(this.#method.output, message);
+    } catch (error) {
+      messages.stream?.cancel();
+      throw error;
+    }
   }
 
   /** Sends the request; the answer then receives the response. */

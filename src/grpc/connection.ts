@@ -111,6 +111,8 @@ export class Connection implements Disposable {
     });
     // Never removed: an "error" event without a listener would end the process.
     socket.on("error", (error) => (cause = new ConnectionLostError(errorMessage(error), { cause: error })));
+    // No response can follow.
+    socket.once("end", () => socket.destroy());
     socket.once("close", () => {
       reject(cause);
       if (session !== undefined) this.#lost(session, cause);
@@ -122,7 +124,7 @@ export class Connection implements Disposable {
   #begin(socket: net.Socket): ClientSession {
     const session = new ClientSession(limits, {
       send: sendTogether(socket),
-      goAway: () => this.#lose(session, `the ${this.name} asked to reconnect`),
+      goAway: (reason) => this.#lose(session, `the ${this.name} asked to reconnect: ${reason}`),
       drained: () => socket.destroySoon(),
     });
     this.#sockets.set(session, socket);

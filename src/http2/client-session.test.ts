@@ -174,6 +174,13 @@ describe("the client's side of an HTTP/2 connection", () => {
     );
   });
 
+  test("a server that keeps a smaller table is told once that none is used", () => {
+    const side = new Side(settingsFrame([[settingIds.headerTableSize, 0]]));
+    side.ask();
+    side.ask();
+    assert.deepEqual(side.take(), [`headers 1 ${headers.length + 1} end`, `headers 3 ${headers.length} end`]);
+  });
+
   test("requests beyond the server's limit wait for others to end", () => {
     const side = new Side(settingsFrame([[settingIds.maxConcurrentStreams, 2]]));
     const asked = [side.ask(), side.ask(), side.ask(), side.ask()];
@@ -257,6 +264,33 @@ describe("an end", () => {
     side.session.push(head(1, ok, flags.endStream));
     assert.deepEqual([begun.seen.at(-1), side.events.at(-1)], ["end", "drained"]);
     assert.equal(new StreamResetError(errorCodes.refusedStream).code, errorCodes.refusedStream);
+  });
+
+  test("a server that ends the connection for a reason is quoted", () => {
+    const side = new Side();
+    const [begun, refused] = [side.ask(), side.ask()];
+    side.session.push(frame(frameTypes.goAway, 0, 0, Buffer.from([0, 0, 0, 1, 0, 0, 0, 11])));
+    assert.deepEqual(begun.seen, ["ConnectionLostError: the server ended the connection: ENHANCE_YOUR_CALM"]);
+    assert.deepEqual(refused.seen, ["StreamResetError: the server takes no more requests: ENHANCE_YOUR_CALM"]);
+    assert.deepEqual(side.events, ["settled", "goAway", "drained"]);
+  });
+
+  test("a response without a status is refused, and no other", () => {
+    const side = new Side();
+    const [bad, well] = [side.ask(), side.ask()];
+    side.session.push(Buffer.concat([head(1, { a: "b" }), data(1, "x"), head(3, ok, flags.endStream)]));
+    assert.deepEqual(bad.seen, ["StreamResetError: the response has no status"]);
+    assert.deepEqual(well.seen, ['{":status":"200"}', "end"]);
+    assert.equal(side.take()[2], `resetStream 1 ${errorCodes.protocolError}`);
+  });
+
+  test("a retired session takes no request, and is drained when a waiting one is canceled", () => {
+    const side = new Side(settingsFrame([[settingIds.maxConcurrentStreams, 0]]));
+    const asked = side.ask();
+    side.session.retire();
+    assert.throws(() => side.ask(), { name: "StreamResetError", code: errorCodes.refusedStream });
+    asked.stream?.cancel();
+    assert.deepEqual(side.events, ["settled", "drained"]);
   });
 
   test("a session that is retired is drained with its last response", () => {

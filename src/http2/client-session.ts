@@ -1,5 +1,5 @@
 import { ClientStream, type ResponseSink } from "./client-stream.ts";
-import { StreamResetError } from "./errors.ts";
+import { ConnectionLostError, StreamResetError } from "./errors.ts";
 import {
   errorCodes,
   errorName,
@@ -18,6 +18,7 @@ import {
   settingsFrame,
   unpadded,
 } from "./frames.ts";
+import { emptyTable } from "./hpack.ts";
 import { HeaderSections } from "./header-sections.ts";
 import { RequestBody } from "./request-body.ts";
 import { HttpSyntaxError } from "./syntax-error.ts";
@@ -36,8 +37,8 @@ export interface SessionEvents {
   send(bytes: Buffer): void;
   /** The server has said how many requests it takes at a time. */
   settled?(): void;
-  /** The server takes no more requests on this connection. */
-  goAway?(): void;
+  /** The server takes no more requests on this connection; `reason` is a clause. */
+  goAway?(reason: string): void;
   /** No more requests are made, and the last response has ended. */
   drained(): void;
 }
@@ -47,6 +48,8 @@ const assumedStreams = 100;
 const mostWindowBytes = 2 ** 31 - 1;
 const mostFrameBytes = 2 ** 24 - 1;
 const mostStream = 2 ** 31 - 1;
+/** SETTINGS_HEADER_TABLE_SIZE. */
+const defaultTableBytes = 4096;
 
 /**
  * The client's side of an HTTP/2 connection (RFC 9113), without the connection: what the server sends is pushed in, and
@@ -72,6 +75,8 @@ export class ClientSession {
   #maxFrameBytes: number = maxFrameBytes;
   /** Received and not yet granted anew. */
   #ungranted = 0;
+  /** The next header block must say that it uses no table. */
+  #owesTableSize = false;
   #isRetired = false;
   #ended: Error | undefined;
 
@@ -107,9 +112,11 @@ export class ClientSession {
   /**
    * @param headers a header block, of literals only
    * @param holdsBack the server sends no more than a window of data ahead of {@link ClientStream.consumed}
+   * @throws StreamResetError, or the connection's error, when {@link isOpen} is false
    */
   request(headers: Buffer, body: Buffer, sink: ResponseSink, holdsBack = false): ClientStream {
     if (this.#ended !== undefined) throw this.#ended;
+    if (this.#isRetired) throw new StreamResetError(errorCodes.refusedStream, "the connection takes no more requests");
     const window = { bytes: this.#limits.streamWindowBytes, holdsBack };
     const stream = new ClientStream(sink, new RequestBody(headers, body), window, {
       reset: (code) => this.#reset(stream, code),
@@ -168,6 +175,8 @@ export class ClientSession {
       this.#nextStream += 2;
       this.#streams.set(stream.id, stream);
       stream.body.window = this.#streamSendWindow;
+      if (this.#owesTableSize) stream.body.prepend(emptyTable);
+      this.#owesTableSize = false;
       this.#sendOf(stream);
     }
   }
@@ -188,7 +197,7 @@ export class ClientSession {
     const at = this.#waiting.indexOf(stream);
     if (at >= 0) {
       this.#waiting.splice(at, 1);
-      return;
+      return this.#next();
     }
     if (this.#ended !== undefined || !this.#streams.delete(stream.id)) return;
     this.#events.send(numberFrame(frameTypes.resetStream, stream.id, code));
@@ -236,6 +245,9 @@ export class ClientSession {
 
   #takeSetting(id: number, value: number): void {
     switch (id) {
+      case settingIds.headerTableSize:
+        this.#owesTableSize ||= value < defaultTableBytes;
+        return;
       case settingIds.maxConcurrentStreams:
         this.#maxStreams = value;
         return;
@@ -262,8 +274,10 @@ export class ClientSession {
     if (payload.length < 8) throw new HttpSyntaxError("a GOAWAY is cut off");
     const last = payload.readUInt32BE(0) & 0x7f_ff_ff_ff;
     const code = payload.readUInt32BE(4);
-    const reason = code === errorCodes.none ? "" : `: ${errorName(code)}`;
-    this.#goAway(last, `the server takes no more requests${reason}`);
+    this.#goAway(last, `the server takes no more requests${code === errorCodes.none ? "" : `: ${errorName(code)}`}`);
+    if (code === errorCodes.none) return;
+    this.end(new ConnectionLostError(`the server ended the connection: ${errorName(code)}`));
+    this.#events.drained();
   }
 
   /** @param last the last stream whose request is processed */
@@ -273,7 +287,7 @@ export class ClientSession {
     for (const { id } of refused) this.#streams.delete(id);
     const error = new StreamResetError(errorCodes.refusedStream, words);
     for (const stream of [...refused, ...this.#waiting.splice(0)]) stream.end(error);
-    this.#events.goAway?.();
+    this.#events.goAway?.(words);
     this.#next();
   }
 
@@ -296,8 +310,16 @@ export class ClientSession {
     if (section === undefined) return;
     const own = this.#open(stream);
     if (own === undefined) return;
-    own.takeFields(section.fields);
-    if (section.endsStream) this.#complete(own);
+    if (!own.takeFields(section.fields)) this.#refuse(own);
+    else if (section.endsStream) this.#complete(own);
+  }
+
+  /** The response is malformed (RFC 9113 §8.1.1). */
+  #refuse(stream: ClientStream): void {
+    this.#streams.delete(stream.id);
+    this.#events.send(numberFrame(frameTypes.resetStream, stream.id, errorCodes.protocolError));
+    stream.end(new StreamResetError(errorCodes.protocolError, "the response has no status"));
+    this.#next();
   }
 
   #takeData(taken: Frame): void {

@@ -64,10 +64,14 @@ export class ClientStream {
     this.#used = 0;
   }
 
-  takeFields(fields: ReadonlyMap<string, string>): void {
-    if (/^1\d\d$/u.test(fields.get(":status") ?? "")) return;
+  /** @returns false for headers without a status */
+  takeFields(fields: ReadonlyMap<string, string>): boolean {
+    const status = fields.get(":status") ?? "";
+    if (/^1\d\d$/u.test(status)) return true;
+    if (!this.#hasHeaders && !/^\d{3}$/u.test(status)) return false;
     this.#hasHeaders = true;
     this.#sink.fields(fields);
+    return true;
   }
 
   /**

@@ -16,6 +16,7 @@ export const frameTypes = {
 export const flags = { ack: 0x1, endStream: 0x1, endHeaders: 0x4, padded: 0x8, priority: 0x20 } as const;
 /** RFC 9113 §6.5.2. */
 export const settingIds = {
+  headerTableSize: 1,
   enablePush: 2,
   maxConcurrentStreams: 3,
   initialWindowSize: 4,
@@ -35,7 +36,7 @@ const errorNames = [
   ...["FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM"],
   ...["INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED"],
 ];
-export const errorCodes = { none: 0, refusedStream: 7, cancel: 8 } as const;
+export const errorCodes = { none: 0, protocolError: 1, refusedStream: 7, cancel: 8 } as const;
 
 export function errorName(code: number): string {
   return errorNames[code] ?? `error ${code}`;

@@ -10,13 +10,14 @@ export interface HeaderSection {
 /** The header sections of one connection: HEADERS frames with the CONTINUATION frames that follow (RFC 9113 §4.3). */
 export class HeaderSections {
   readonly #maxBytes: number;
-  readonly #hpack = new HpackDecoder();
+  readonly #hpack: HpackDecoder;
   /** An unfinished one. */
   #open: { readonly parts: Buffer[]; bytes: number; readonly stream: number; readonly endsStream: boolean } | undefined;
 
-  /** @param maxBytes of a section as it is sent */
+  /** @param maxBytes of a section, as it is sent and decoded */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
+    this.#hpack = new HpackDecoder(maxBytes);
   }
 
   /** @throws HttpSyntaxError when the frame interrupts a section */

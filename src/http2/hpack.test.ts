@@ -5,6 +5,7 @@ import { encodeField, HpackDecoder } from "./hpack.ts";
 import { huffmanCodes } from "./hpack-tables.ts";
 import { HttpSyntaxError } from "./syntax-error.ts";
 
+const maxListBytes = 64 * 1024;
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(" ", ""), "hex");
 
 describe("the Huffman code", () => {
@@ -23,7 +24,7 @@ describe("the Huffman code", () => {
 // RFC 7541, appendix C.
 describe("a block of headers", () => {
   test("decodes the three responses of C.5, with evictions from the table", () => {
-    const decoder = new HpackDecoder();
+    const decoder = new HpackDecoder(maxListBytes);
     const first = decoder.decode(
       hex(
         "3fe1 01 4803 3330 3258 0770 7269 7661 7465 611d 4d6f 6e2c 2032 3120 4f63 7420 3230 3133 2032 303a 3133 3a32 3120" +
@@ -45,7 +46,7 @@ describe("a block of headers", () => {
   });
 
   test("decodes the responses of C.6, compressed", () => {
-    const decoder = new HpackDecoder();
+    const decoder = new HpackDecoder(maxListBytes);
     const fields = decoder.decode(
       hex(
         "4882 6402 5885 aec3 771a 4b61 96d0 7abe 9410 54d4 44a8 2005 9504 0b81 66e0 82a6 2d1b ff6e 919d 29ad 1718 63c7" +
@@ -63,7 +64,7 @@ describe("a block of headers", () => {
   });
 
   test("with table size zero keeps no entry", () => {
-    const decoder = new HpackDecoder();
+    const decoder = new HpackDecoder(maxListBytes);
     decoder.decode(encodeAdded("kept", "no"));
     assert.deepEqual([...decoder.decode(hex("be"))], [["kept", "no"]]);
     decoder.decode(hex("20"));
@@ -88,13 +89,14 @@ describe("a block of headers", () => {
     ["three changes of the table", "20 20 20"],
   ];
   for (const [name, block] of broken) {
-    test(`with ${name} is rejected`, () => assert.throws(() => new HpackDecoder().decode(hex(block)), HttpSyntaxError));
+    test(`with ${name} is rejected`, () =>
+      assert.throws(() => new HpackDecoder(maxListBytes).decode(hex(block)), HttpSyntaxError));
   }
 
   test("is decoded or rejected, whatever it holds", () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 3 }), (blocks) => {
-        const decoder = new HpackDecoder();
+        const decoder = new HpackDecoder(maxListBytes);
         try {
           for (const block of blocks) decoder.decode(Buffer.from(block));
         } catch (error) {
@@ -112,7 +114,7 @@ describe("a block of headers", () => {
     });
     fc.assert(
       fc.property(text, text, (name, value) => {
-        assert.deepEqual([...new HpackDecoder().decode(encodeField(name, value))], [[name, value]]);
+        assert.deepEqual([...new HpackDecoder(maxListBytes).decode(encodeField(name, value))], [[name, value]]);
       }),
     );
   });
@@ -124,3 +126,16 @@ function encodeAdded(name: string, value: string): Buffer {
   field[0] = 0x40;
   return field;
 }
+
+test("a few bytes that stand for many are refused", () => {
+  const decoder = new HpackDecoder(maxListBytes);
+  const value = Buffer.alloc(4000, "x");
+  const added = Buffer.concat([Buffer.from([0x40, 1]), Buffer.from("a"), Buffer.from([0x7f, 0xa1, 0x1e]), value]);
+  assert.equal(decoder.decode(added).get("a")?.length, 4000);
+  assert.equal(decoder.decode(Buffer.alloc(2, 0xbe)).get("a")?.length, 2 * 4000 + 2);
+  assert.throws(() => decoder.decode(Buffer.alloc(1000, 0xbe)), /exceed 65536 bytes/);
+});
+
+test("what does not fit into bytes is not sent", () => {
+  assert.throws(() => encodeField("a", "\u010a"), TypeError);
+});

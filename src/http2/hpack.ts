@@ -17,15 +17,25 @@ export class HpackDecoder {
   #bytes = 0;
   /** The newest entry first. */
   readonly #entries: Field[] = [];
+  readonly #maxListBytes: number;
+
+  /** @param maxListBytes the fields of a block, decoded: a few bytes can stand for megabytes */
+  constructor(maxListBytes: number) {
+    this.#maxListBytes = maxListBytes;
+  }
 
   /**
    * The fields of a block; values of one name are joined by commas (RFC 9110 §5.2).
-   * @throws HttpSyntaxError for an invalid block
+   * @throws HttpSyntaxError for an invalid block, or one of too many fields
    */
   decode(block: Buffer): Map<string, string> {
     const cursor = new BlockCursor(block);
     const fields = new Map<string, string>();
-    const put = ([name, value]: Field): void => {
+    let bytes = 0;
+    const put = (field: Field): void => {
+      const [name, value] = field;
+      bytes += sizeOf(field);
+      if (bytes > this.#maxListBytes) throw new HttpSyntaxError(`its headers exceed ${this.#maxListBytes} bytes`);
       const known = fields.get(name);
       fields.set(name, known === undefined ? value : `${known}, ${value}`);
     };
@@ -80,7 +90,10 @@ export class HpackDecoder {
   }
 }
 
-/** Encodes fields in their order as literals, neither indexed nor compressed (RFC 7541 §6.2.2). Values are Latin-1. */
+/**
+ * Encodes fields in their order as literals, neither indexed nor compressed (RFC 7541 §6.2.2).
+ * @throws TypeError for what is not Latin-1
+ */
 export function encodeFields(fields: Readonly<Record<string, string>>): Buffer {
   const parts: Buffer[] = [];
   for (const [name, value] of Object.entries(fields)) {
@@ -94,9 +107,13 @@ export function encodeField(name: string, value: string): Buffer {
 }
 
 function encodeText(text: string): Buffer {
+  if (/[^\0-\u00ff]/u.test(text)) throw new TypeError("a header has characters that do not fit into a byte");
   const bytes = Buffer.from(text, "latin1");
   return Buffer.concat([encodeInteger(bytes.length, 7), bytes]);
 }
+
+/** For the beginning of the next header block, if the server reduces the table that it keeps (RFC 7541 §4.2): nothing is in it. */
+export const emptyTable = Buffer.of(0x20);
 
 function encodeInteger(value: number, prefixBits: number): Buffer {
   const full = 2 ** prefixBits - 1;

@@ -12,6 +12,11 @@ export class RequestBody {
     this.#body = body;
   }
 
+  /** Puts bytes before the headers, as long as these are not sent. */
+  prepend(bytes: Buffer): void {
+    if (this.#headers !== undefined) this.#headers = Buffer.concat([bytes, this.#headers]);
+  }
+
   get isSent(): boolean {
     return this.#headers === undefined && this.#body.length === 0;
   }

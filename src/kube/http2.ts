@@ -57,12 +57,11 @@ export class Http2Connection {
     socket.on("data", (chunk: Buffer) => this.#take(chunk));
     // Never removed: an "error" event without a listener would end the process.
     socket.on("error", (error: Error) => (this.#failure = error));
-    socket.once("close", () => {
-      this.#timer?.[Symbol.dispose]();
-      this.#session.end(this.#failure ?? new Error("the connection was closed without a response"));
-      this.#settled.resolve();
-    });
-    this.#watchLife();
+    // No response can follow.
+    socket.once("end", () => socket.destroy());
+    socket.once("close", () => this.#end());
+    if (socket.destroyed) this.#end();
+    else this.#watchLife();
   }
 
   /**
@@ -123,6 +122,12 @@ export class Http2Connection {
     this.#socket.destroy();
   }
 
+  #end(): void {
+    this.#timer?.[Symbol.dispose]();
+    this.#session.end(this.#failure ?? new Error("the connection was closed without a response"));
+    this.#settled.resolve();
+  }
+
   #take(chunk: Buffer): void {
     try {
       this.#session.push(chunk);
@@ -133,7 +138,11 @@ export class Http2Connection {
 
   async *#body(response: StreamedResponse, signal: AbortSignal): AsyncIterable<Uint8Array> {
     try {
-      yield* response.body();
+      for await (const piece of response.body()) {
+        signal.throwIfAborted();
+        yield piece;
+      }
+      signal.throwIfAborted();
     } catch (error) {
       signal.throwIfAborted();
       throw connectionError(this.#endpoint, error);

@@ -212,6 +212,33 @@ describe("the transport", () => {
     );
   });
 
+  test("a server that keeps no table of headers is understood", async () => {
+    for (const headerTableSize of [0, 1024]) {
+      const { port } = await http2Server({ settings: { headerTableSize } });
+      const transport = transportTo(`https://127.0.0.1:${port}`);
+      const answers = await Promise.all(Array.from({ length: 5 }, () => ask(transport)));
+      assert.equal(answers.length, 5);
+      await ask(transport);
+    }
+  });
+
+  test("the body of a response ends with its request's signal, also when all of it has come", async () => {
+    const server = createSecureServer(tls);
+    server.on("stream", (stream: ServerHttp2Stream) => {
+      stream.respond({ ":status": 200 });
+      stream.end("x".repeat(100_000));
+    });
+    const transport = transportTo(`https://127.0.0.1:${await listen(server)}`);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const { body } = await transport.send({ lane: "objects", method: "GET", path: "/", headers: {}, signal });
+    await systemClock.sleep("the whole response", 200);
+    controller.abort(new Error("enough"));
+    await assert.rejects(async () => {
+      for await (const piece of body) assert.ok(piece.length > 0);
+    }, /enough/);
+  });
+
   test("a burst respects the server's limit of concurrent requests", async () => {
     const { port } = await http2Server({ settings: { maxConcurrentStreams: 1 } });
     const transport = transportTo(`https://127.0.0.1:${port}`);

@@ -101,6 +101,15 @@ describe("an HTTP/2 answer", () => {
     ["headers that break off", Buffer.concat([settings, frame(1, 0, 1, ok), end("x")]), /breaks off/],
     ["headers without a beginning", Buffer.concat([settings, frame(9, 0x4, 1, ok)]), /no beginning/],
     ["headers without end", Buffer.concat([settings, frame(1, 0, 1), ...endless(9, 5, 16_000)]), /exceed 65536/],
+    [
+      "headers that stand for megabytes",
+      Buffer.concat([
+        settings,
+        frame(1, 0, 1, Buffer.concat([Buffer.from([0x40, 1, 0x61, 0x7f, 0xa1, 0x1e]), Buffer.alloc(4000, "x")])),
+        frame(9, 0x4, 1, Buffer.alloc(1000, 0xbe)),
+      ]),
+      /exceed 65536/,
+    ],
     ["too much padding", Buffer.concat([settings, frame(0, 0x8, 1, Buffer.of(1))]), /padded beyond/],
     ["priority that is cut off", Buffer.concat([settings, frame(1, 0x24, 1, Buffer.of(1))]), /cut off/],
     ["a push", Buffer.concat([settings, frame(5, 0x4, 1, Buffer.alloc(4))]), /pushes/],
