@@ -17,7 +17,14 @@ const ofMethods = new Map<string, Buffer>();
  * @param timeout `grpc-timeout`; undefined: none
  */
 export function callHeaders(path: string, timeout: string | undefined): Buffer {
-  const ofMethod = ofMethods.get(path) ?? Buffer.concat([pseudo, encodeField(":path", path), regular]);
+  const ofMethod = ofMethods.get(path) ?? kept(Buffer.concat([pseudo, encodeField(":path", path), regular]));
   ofMethods.set(path, ofMethod);
   return timeout === undefined ? ofMethod : Buffer.concat([ofMethod, encodeField("grpc-timeout", timeout)]);
+}
+
+/** In memory of its own: a small buffer is a part of a large one, which it would keep. */
+function kept(bytes: Buffer): Buffer {
+  const own = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(own);
+  return own;
 }

@@ -1,3 +1,4 @@
+import { onAbort } from "../base/abort.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type RpcCallOptions, RpcError } from "../ports/rpc.ts";
 
@@ -16,24 +17,23 @@ export class CallScope implements Disposable {
   #end: CallEnd | undefined;
   #reason: unknown;
   #onEnd: (() => void) | undefined;
-  readonly #callerSignal: AbortSignal | undefined;
+  readonly #listening: Disposable | undefined;
   readonly #clock: Clock;
   readonly #startedMs: number;
   readonly #timer: Disposable | undefined;
-  readonly #onCallerAbort = (): void => this.#abort("canceled", this.#callerSignal?.reason);
 
   /** @param method the name of the wait in diagnostics */
   constructor(clock: Clock, method: string, options: RpcCallOptions) {
     this.#clock = clock;
     this.#startedMs = clock.monotonic();
     this.timeoutMs = options.timeoutMs;
-    this.#callerSignal = options.signal;
-    if (options.signal?.aborted === true) {
-      this.#abort("canceled", options.signal.reason);
+    const { signal } = options;
+    if (signal?.aborted === true) {
+      this.#abort("canceled", signal.reason);
     } else if (options.timeoutMs !== undefined && options.timeoutMs <= 0) {
       this.#abort("deadline", undefined);
     } else {
-      options.signal?.addEventListener("abort", this.#onCallerAbort, { once: true });
+      this.#listening = signal && onAbort(signal, () => this.#abort("canceled", signal.reason));
       if (options.timeoutMs === undefined) return;
       this.#timer = clock.timer(`gRPC ${method}`, options.timeoutMs, () => this.#abort("deadline", undefined));
     }
@@ -89,7 +89,7 @@ export class CallScope implements Disposable {
 
   [Symbol.dispose](): void {
     this.#timer?.[Symbol.dispose]();
-    this.#callerSignal?.removeEventListener("abort", this.#onCallerAbort);
+    this.#listening?.[Symbol.dispose]();
   }
 
   #abort(end: CallEnd, reason: unknown): void {

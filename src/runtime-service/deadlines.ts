@@ -1,3 +1,4 @@
+import { onAbort } from "../base/abort.ts";
 import type { DescService } from "@bufbuild/protobuf";
 import { errorMessage } from "../base/errors.ts";
 import type { Observer } from "../journal/observer.ts";
@@ -92,18 +93,13 @@ async function settle(
     reject(error);
     controller.abort(error);
   };
-  const onAbort = (): void => end(canceled(method, signal?.reason));
   if (signal?.aborted === true) throw canceled(method, signal.reason);
-  signal?.addEventListener("abort", onAbort, { once: true });
+  using _abort = onAbort(signal, () => end(canceled(method, signal?.reason)));
   const expire = (): void => end(deadlineExceeded(method, detail, limitMs ?? 0));
   using _timer = limitMs === undefined ? undefined : clock.timer(`CRI ${method}`, limitMs, expire);
-  try {
-    const limit = limitMs === undefined ? {} : { timeoutMs: limitMs };
-    call({ ...limit, signal: controller.signal }).then(resolve, (error: unknown) => reject(asCriError(error, method)));
-    return await promise;
-  } finally {
-    signal?.removeEventListener("abort", onAbort);
-  }
+  const limit = limitMs === undefined ? {} : { timeoutMs: limitMs };
+  call({ ...limit, signal: controller.signal }).then(resolve, (error: unknown) => reject(asCriError(error, method)));
+  return await promise;
 }
 
 function canceled(method: string, reason: unknown): CriError {
