@@ -8,7 +8,6 @@ import {
   type Frame,
   FrameReader,
   frameTypes,
-  headerPart,
   initialWindowBytes,
   maxFrameBytes,
   numberFrame,
@@ -19,7 +18,7 @@ import {
   unpadded,
 } from "./frames.ts";
 import { emptyTable } from "./hpack.ts";
-import { HeaderSections } from "./header-sections.ts";
+import { type HeaderSection, HeaderSections } from "./header-sections.ts";
 import { RequestBody } from "./request-body.ts";
 import { HttpSyntaxError } from "./syntax-error.ts";
 
@@ -219,9 +218,8 @@ export class ClientSession {
       case frameTypes.pushPromise:
         throw new HttpSyntaxError("the server pushes, which is disabled");
       case frameTypes.headers:
-        return this.#takeFields(taken, this.#sections.begin(taken, headerPart(taken)));
       case frameTypes.continuation:
-        return this.#takeFields(taken, this.#sections.continue(taken));
+        return this.#takeFields(taken.stream, this.#sections.take(taken));
       case frameTypes.data:
         return this.#takeData(taken);
       case frameTypes.resetStream:
@@ -306,7 +304,7 @@ export class ClientSession {
     this.#sendAll();
   }
 
-  #takeFields({ stream }: Frame, section: ReturnType<HeaderSections["continue"]>): void {
+  #takeFields(stream: number, section: HeaderSection | undefined): void {
     if (section === undefined) return;
     const own = this.#open(stream);
     if (own === undefined) return;

@@ -86,7 +86,7 @@ export const settingsAcknowledged = frame(frameTypes.settings, flags.ack, 0, Buf
 
 /** Cuts what a peer sends into frames. */
 export class FrameReader {
-  #rest: Buffer = Buffer.alloc(0);
+  #rest: Buffer = empty;
   #isFirst = true;
 
   /** Nothing has been read, not even in part. */
@@ -122,16 +122,8 @@ export class FrameReader {
 
 const empty = Buffer.alloc(0);
 
-/** The part of a header section in a HEADERS frame. */
-export function headerPart({ flag, payload }: Frame): Buffer {
-  const priorityBytes = (flag & flags.priority) === 0 ? 0 : 5;
-  const part = unpadded({ flag, payload });
-  if (part.length < priorityBytes) throw new HttpSyntaxError("a frame is cut off");
-  return part.subarray(priorityBytes);
-}
-
 /** The payload of a frame that may be padded. */
-export function unpadded({ flag, payload }: Pick<Frame, "flag" | "payload">): Buffer {
+export function unpadded({ flag, payload }: Frame): Buffer {
   if ((flag & flags.padded) === 0) return payload;
   const padding = payload[0];
   if (padding === undefined || padding >= payload.length) throw new HttpSyntaxError("a frame is padded beyond its end");

@@ -1,4 +1,4 @@
-import { flags, type Frame, frameTypes } from "./frames.ts";
+import { flags, type Frame, frameTypes, unpadded } from "./frames.ts";
 import { HpackDecoder } from "./hpack.ts";
 import { HttpSyntaxError } from "./syntax-error.ts";
 
@@ -20,23 +20,22 @@ export class HeaderSections {
     this.#hpack = new HpackDecoder(maxBytes);
   }
 
-  /** @throws HttpSyntaxError when the frame interrupts a section */
+  /** @throws HttpSyntaxError when the frame, of whatever type, interrupts a section */
   expect({ type, stream }: Frame): void {
     const isContinued = type === frameTypes.continuation && stream === this.#open?.stream;
     if (this.#open !== undefined && !isContinued) throw new HttpSyntaxError("a header section breaks off");
   }
 
   /**
-   * @param part of the section, in a HEADERS frame
-   * @returns undefined: it continues
+   * Takes a HEADERS or CONTINUATION frame.
+   * @returns undefined: the section continues
    */
-  begin({ flag, stream }: Frame, part: Buffer): HeaderSection | undefined {
+  take(taken: Frame): HeaderSection | undefined {
+    const { type, flag, stream, payload } = taken;
+    if (type !== frameTypes.headers) return this.#add(flag, payload);
+    const part = headerPart(taken);
     this.#open = { parts: [], bytes: 0, stream, endsStream: (flag & flags.endStream) !== 0 };
     return this.#add(flag, part);
-  }
-
-  continue({ flag, payload }: Frame): HeaderSection | undefined {
-    return this.#add(flag, payload);
   }
 
   #add(flag: number, part: Buffer): HeaderSection | undefined {
@@ -53,4 +52,12 @@ export class HeaderSections {
     const block = section.parts.length === 0 ? part : Buffer.concat([...section.parts, part]);
     return { fields: this.#hpack.decode(block), endsStream: section.endsStream };
   }
+}
+
+/** The part of a header section in a HEADERS frame. */
+function headerPart(taken: Frame): Buffer {
+  const priorityBytes = (taken.flag & flags.priority) === 0 ? 0 : 5;
+  const part = unpadded(taken);
+  if (part.length < priorityBytes) throw new HttpSyntaxError("a frame is cut off");
+  return part.subarray(priorityBytes);
 }

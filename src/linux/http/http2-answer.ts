@@ -7,7 +7,6 @@ import {
   type Frame,
   FrameReader,
   frameTypes,
-  headerPart,
   initialWindowBytes,
   maxFrameBytes,
   preface,
@@ -138,9 +137,8 @@ export class Http2AnswerReader {
     const { type, flag, payload } = taken;
     switch (type) {
       case frameTypes.headers:
-        return this.#takeFields(this.#sections.begin(taken, headerPart(taken)));
       case frameTypes.continuation:
-        return this.#takeFields(this.#sections.continue(taken));
+        return this.#takeFields(this.#sections.take(taken));
       case frameTypes.data:
         return this.#takeData(unpadded(taken), (flag & flags.endStream) !== 0);
       case frameTypes.resetStream:
