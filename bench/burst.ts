@@ -1,9 +1,10 @@
 /**
  * The cost of bursts of pods: CPU time and peak resident memory of the agent while many pods are created and deleted
  * together. Compares podwright with an earlier podwright, another kubelet and a bare client in the same Node.js,
- * alternating; each has its own cluster in each round.
+ * alternating; each has its own cluster in each round. With `--together` they run at the same time: what the machine
+ * does then hits all alike, so that a few rounds show differences of some per cent.
  *
- * burst.ts [--pods 50,100] [--rounds 5] [--before PROGRAM] [--kubelet PATH] [--json] …
+ * burst.ts [--pods 50,100] [--rounds 5] [--before PROGRAM] [--kubelet PATH] [--together] [--json] …
  *
  * The bare client makes the same CRI calls, mounts the same token and sends the same Events and statuses; see
  * bench/support/bare-burst.ts.
@@ -23,14 +24,18 @@ interface BurstOptions {
   readonly before: string | undefined;
   /** Absolute path of another kubelet. */
   readonly kubelet: string | undefined;
+  /** All at the same time, without the bare client. */
+  readonly together: boolean;
 }
 
 const burstOptions: OwnOptions<BurstOptions> = {
-  options: { before: { type: "string" }, kubelet: { type: "string" } },
+  options: { before: { type: "string" }, kubelet: { type: "string" }, together: { type: "boolean", default: false } },
   usage: `  --before PROGRAM    an earlier bundle to measure beside
   --kubelet PATH      another kubelet to measure beside
+  --together          all at the same time, without the bare client
 `,
-  read: ({ before, kubelet }) => ({
+  read: ({ before, kubelet, together }) => ({
+    together: together === true,
     before: typeof before === "string" ? program("--before", before) : undefined,
     kubelet: typeof kubelet === "string" ? program("--kubelet", kubelet) : undefined,
   }),
@@ -50,36 +55,51 @@ function subjects(options: BenchOptions & BurstOptions): Subject[] {
   const subject = (name: string, agent: Agent, from = options.program): Subject => {
     return { name, agent, program: from, bursts: new Map(options.pods.map((pods) => [pods, []])) };
   };
-  const { before, kubelet } = options;
+  const { before, kubelet, together } = options;
   return [
     subject("podwright", "podwright"),
     ...(before === undefined ? [] : [subject("podwright before", "podwright", before)]),
     ...(kubelet === undefined ? [] : [subject(basename(kubelet), { kubelet })]),
-    subject("bare client", "bare"),
+    ...(together ? [] : [subject("bare client", "bare")]),
   ];
 }
 
-async function measure(options: BenchOptions, { name, agent, program: from, bursts }: Subject): Promise<void> {
-  await using cluster = await BenchCluster.start({ ...options, program: from }, agent);
-  await runKubelet(cluster, firstPods);
-  for (const [pods, all] of bursts) {
-    await sleep(settleMs);
-    await cluster.resetPeak();
-    const before = await cluster.usage();
-    const { ready, gone } = await runKubelet(cluster, pods);
-    const after = await cluster.usage();
-    const burst = {
-      cpuMs: after.cpuMs - before.cpuMs,
-      spawnedCpuMs: after.spawnedCpuMs - before.spawnedCpuMs,
-      restMiB: before.rssMiB,
-      peakMiB: after.peakRssMiB,
-      readyMs: Math.max(...ready),
-      goneMs: Math.max(...gone),
-    };
-    all.push(burst);
-    const { cpuMs, spawnedCpuMs, peakMiB } = burst;
-    progress(`${name}, ${pods} pods: ${cpuMs} ms (programs ${spawnedCpuMs} ms), at most ${peakMiB.toFixed(0)} MiB`);
+/** The subjects' bursts, at the same time. */
+async function measure(options: BenchOptions, group: readonly Subject[]): Promise<void> {
+  await using clusters = new AsyncDisposableStack();
+  const running: { readonly subject: Subject; readonly cluster: BenchCluster }[] = [];
+  for (const subject of group) {
+    const { program: from, agent } = subject;
+    const cluster = clusters.use(await BenchCluster.start({ ...options, program: from }, agent));
+    running.push({ subject, cluster });
   }
+  await Promise.all(running.map(({ cluster }) => runKubelet(cluster, firstPods)));
+  for (const pods of options.pods) {
+    await sleep(settleMs);
+    await Promise.all(
+      running.map(async ({ subject: { name, bursts }, cluster }) => {
+        const burst = await measureBurst(cluster, pods);
+        bursts.get(pods)?.push(burst);
+        const { cpuMs, spawnedCpuMs, peakMiB } = burst;
+        progress(`${name}, ${pods} pods: ${cpuMs} ms (programs ${spawnedCpuMs} ms), at most ${peakMiB.toFixed(0)} MiB`);
+      }),
+    );
+  }
+}
+
+async function measureBurst(cluster: BenchCluster, pods: number): Promise<Burst> {
+  await cluster.resetPeak();
+  const before = await cluster.usage();
+  const { ready, gone } = await runKubelet(cluster, pods);
+  const after = await cluster.usage();
+  return {
+    cpuMs: after.cpuMs - before.cpuMs,
+    spawnedCpuMs: after.spawnedCpuMs - before.spawnedCpuMs,
+    restMiB: before.rssMiB,
+    peakMiB: after.peakRssMiB,
+    readyMs: Math.max(...ready),
+    goneMs: Math.max(...gone),
+  };
 }
 
 async function main(): Promise<void> {
@@ -88,7 +108,8 @@ async function main(): Promise<void> {
   const all = subjects(options);
   for (let round = 0; round < options.rounds; round++) {
     progress(`round ${round + 1}:`);
-    for (const subject of round % 2 === 0 ? all : all.toReversed()) await measure(options, subject);
+    const turns = round % 2 === 0 ? all : all.toReversed();
+    for (const group of options.together ? [turns] : turns.map((subject) => [subject])) await measure(options, group);
   }
   const [own] = all;
   const other = all.find(({ agent }) => typeof agent === "object");
@@ -96,8 +117,8 @@ async function main(): Promise<void> {
     {
       bench: "burst",
       setting: [
-        `${all.map(({ name }) => name).join(", ")} in turn; load ${load.toFixed(1)} at the start; ${options.rounds} rounds, medians`,
-        "CPU time of the agent alone while all pods come and go; ratios: podwright's to that of the row",
+        `${all.map(({ name }) => name).join(", ")} ${options.together ? "at the same time" : "in turn"}; load ${load.toFixed(1)} at the start; ${options.rounds} rounds, medians`,
+        "CPU time of the agent alone while all pods come and go; ratios: podwright's to that of the row, medians of the rounds",
       ],
       ...burstTable(all),
       goals: own === undefined || other === undefined ? [] : burstGoals(own, other),

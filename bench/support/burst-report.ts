@@ -35,14 +35,14 @@ const columns = [
   "peak ratio",
 ];
 
-/** A row for each agent and number of pods: medians, and ratios to the first agent's. Pure. */
+/** A row for each agent and number of pods: medians, and the medians of the rounds' ratios to the first agent's. Pure. */
 export function burstTable(agents: readonly AgentBursts[]): Table {
   const rows = [...(agents[0]?.bursts.keys() ?? [])].flatMap((pods) =>
     agents.map((agent, index) => {
       const of = (what: keyof Burst): number => at(agent, pods, what);
       const first = agents[0];
       const ratio = (what: keyof Burst): string => {
-        return index === 0 || first === undefined ? "" : (at(first, pods, what) / of(what)).toFixed(2);
+        return index === 0 || first === undefined ? "" : ratioOf(first, agent, pods, what).toFixed(2);
       };
       return [
         `${pods} pods, ${agent.name}`,
@@ -66,7 +66,7 @@ export function burstGoals(first: AgentBursts, other: AgentBursts): Goal[] {
   const goal = (name: string, pods: number, what: keyof Burst, atMost: number): Goal => {
     return {
       name: `${pods} pods, ${name}`,
-      value: at(first, pods, what) / at(other, pods, what),
+      value: ratioOf(first, other, pods, what),
       atMost,
       unit: "× other",
     };
@@ -79,4 +79,13 @@ export function burstGoals(first: AgentBursts, other: AgentBursts): Goal[] {
 
 function at({ bursts }: AgentBursts, pods: number, what: keyof Burst): number {
   return median((bursts.get(pods) ?? []).map((burst) => burst[what]));
+}
+
+/** Round by round: from one to the next, the machine's speed differs by more than the agents do. */
+function ratioOf(first: AgentBursts, other: AgentBursts, pods: number, what: keyof Burst): number {
+  const others = other.bursts.get(pods) ?? [];
+  const ratios = (first.bursts.get(pods) ?? []).map(
+    (burst, round) => burst[what] / (others[round]?.[what] ?? Number.NaN),
+  );
+  return median(ratios);
 }

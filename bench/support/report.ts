@@ -34,6 +34,8 @@ export interface Report extends Table {
 export function printReport(report: Report, asJson: boolean): void {
   const goals = report.goals.map((goal) => ({ ...goal, met: goal.value <= goal.atMost }));
   if (goals.some((goal) => !goal.met)) process.exitCode = 1;
+  // Without this, Node.js 26 sometimes spins in the clean-up of its handles, and never ends.
+  process.once("beforeExit", () => process.exit());
   if (asJson) {
     console.log(JSON.stringify({ ...report, goals }));
     return;

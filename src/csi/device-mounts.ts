@@ -69,10 +69,13 @@ interface StagedRecord {
 interface Staging {
   /** The one that came first: the specification allows a volume one staging path. */
   volume: StageableVolume;
-  /** By staging path. Several PersistentVolumes may lead to one volume of a driver, each with files of its own. */
-  readonly records: Map<string, StagedRecord>;
+  /**
+   * One for each staging path. Several PersistentVolumes may lead to one volume of a driver, each with files of its own.
+   * Usually there is one, as of holders: of hundreds of volumes, Maps and Sets would be a share of the node's memory.
+   */
+  records: readonly StagedRecord[];
   /** Pods' volumes that are, or may be, published from it: `<uid>/<name>`. */
-  readonly holders: Set<string>;
+  holders: readonly string[];
   state: StagingState;
   /** The task that unstages it. */
   unstaging: Promise<void> | undefined;
@@ -107,7 +110,7 @@ export class DeviceMounts {
   /** Volumes that are or may be staged. */
   get volumes(): readonly (StageableVolume & { readonly state: StagingState; readonly pods: number })[] {
     return [...this.#stagings.values()].map(({ volume, state, holders }) => {
-      return { ...volume, state, pods: holders.size };
+      return { ...volume, state, pods: holders.length };
     });
   }
 
@@ -124,9 +127,9 @@ export class DeviceMounts {
   found(volume: StageableVolume, files: StagedFiles, stagesHere = true): void {
     const unique = uniqueVolumeName(volume.driver, volume.handle);
     const staging = this.#stagingOf(unique, volume);
-    staging.records.set(volume.stagingPath, { volume, files, stagesHere });
+    keepRecord(staging, { volume, files, stagesHere });
     if (staging.state === "absent") staging.state = "uncertain";
-    staging.holders.add(holderOfFound);
+    addHolder(staging, holderOfFound);
     this.#deps.inUse()?.use(unique, holderOfStaged);
   }
 
@@ -144,7 +147,8 @@ export class DeviceMounts {
 
   /** A pod's volume on disk is, or may be, published from it. */
   hold(driver: string, handle: string, holder: string): void {
-    this.#stagings.get(uniqueVolumeName(driver, handle))?.holders.add(holder);
+    const staging = this.#stagings.get(uniqueVolumeName(driver, handle));
+    if (staging !== undefined) addHolder(staging, holder);
   }
 
   /** Where a volume is or may be staged; undefined: it is not. */
@@ -166,11 +170,11 @@ export class DeviceMounts {
   ): Promise<void> {
     const name = uniqueVolumeName(volume.driver, volume.handle);
     const staging = this.#stagingOf(name, volume);
-    const isHeld = staging.holders.has(holder);
-    staging.holders.add(holder);
+    const isHeld = staging.holders.includes(holder);
+    addHolder(staging, holder);
     this.#deps.inUse()?.use(name, holderOfStaged);
     using _turn = await this.#turns.take(name, signal);
-    if (staging.records.size === 0) staging.volume = volume;
+    if (staging.records.length === 0) staging.volume = volume;
     if (staging.volume.mode !== volume.mode) {
       // Its pod waits until the others have released the volume.
       this.release(volume.driver, volume.handle, holder);
@@ -182,7 +186,8 @@ export class DeviceMounts {
     }
     const { stagingPath } = staging.volume;
     const before = staging.state;
-    if (before === "staged" && staging.records.has(volume.stagingPath)) return;
+    const isNew = staging.records.every((each) => each.volume.stagingPath !== volume.stagingPath);
+    if (before === "staged" && !isNew) return;
     const record = { volume, files, stagesHere: volume.stagingPath === stagingPath };
     // The driver's error is reported, whatever happens to the directories.
     const discard = async (): Promise<void> => {
@@ -190,10 +195,9 @@ export class DeviceMounts {
       const isMounted = remains === "mounts";
       // What is still mounted there was staged after all, as by an earlier run whose data file is lost.
       if (before === "absent") staging.state = isMounted ? "uncertain" : "absent";
-      if (!isMounted) staging.records.delete(volume.stagingPath);
+      if (!isMounted) dropRecord(staging, volume.stagingPath);
     };
-    const isNew = !staging.records.has(volume.stagingPath);
-    staging.records.set(volume.stagingPath, record);
+    keepRecord(staging, record);
     try {
       await files.save(volume, record.stagesHere);
     } catch (error) {
@@ -223,15 +227,16 @@ export class DeviceMounts {
     const unique = uniqueVolumeName(driver, handle);
     if (this.#listed.delete(`${holder} ${unique}`)) this.#deps.inUse()?.release(unique, holder);
     const staging = this.#stagings.get(unique);
-    if (staging?.holders.delete(holder) === true) this.#released(staging);
+    if (staging !== undefined && dropHolder(staging, holder)) this.#released(staging);
   }
 
   /** The pod has released its resources. @param kept holders that may be published still */
   releasePod(uid: string, kept: ReadonlySet<string> = none): void {
     for (const staging of this.#stagings.values()) {
-      const own = [...staging.holders].filter((holder) => holder.startsWith(`${uid}/`) && !kept.has(holder));
-      for (const holder of own) staging.holders.delete(holder);
-      if (own.length > 0) this.#released(staging);
+      const others = staging.holders.filter((holder) => !holder.startsWith(`${uid}/`) || kept.has(holder));
+      if (others.length === staging.holders.length) continue;
+      staging.holders = others;
+      this.#released(staging);
     }
   }
 
@@ -244,7 +249,7 @@ export class DeviceMounts {
   tidy(): void {
     for (const staging of this.#stagings.values()) {
       if (this.#kept.has(staging.volume.stagingPath)) continue;
-      if (staging.holders.delete(holderOfFound)) this.#unstageIfUnheld(staging);
+      if (dropHolder(staging, holderOfFound)) this.#unstageIfUnheld(staging);
     }
   }
 
@@ -256,13 +261,7 @@ export class DeviceMounts {
   #stagingOf(name: string, volume: StageableVolume): Staging {
     const known = this.#stagings.get(name);
     if (known !== undefined) return known;
-    const staging: Staging = {
-      volume,
-      records: new Map(),
-      holders: new Set(),
-      state: "absent",
-      unstaging: undefined,
-    };
+    const staging: Staging = { volume, records: [], holders: [], state: "absent", unstaging: undefined };
     this.#stagings.set(name, staging);
     return staging;
   }
@@ -270,13 +269,13 @@ export class DeviceMounts {
   #released(staging: Staging): void {
     // Its last pod is gone, so no other can claim it.
     const isKept = this.#kept.has(staging.volume.stagingPath);
-    if (staging.holders.size === 1 && !isKept) staging.holders.delete(holderOfFound);
+    if (staging.holders.length === 1 && !isKept) dropHolder(staging, holderOfFound);
     this.#unstageIfUnheld(staging);
   }
 
   #unstageIfUnheld(staging: Staging): void {
     const signal = this.#signal;
-    if (signal === undefined || signal.aborted || staging.holders.size > 0 || staging.unstaging !== undefined) return;
+    if (signal === undefined || signal.aborted || staging.holders.length > 0 || staging.unstaging !== undefined) return;
     staging.unstaging = this.#unstage(staging, signal)
       .catch((error: unknown) => {
         if (!signal.aborted) throw error;
@@ -295,11 +294,11 @@ export class DeviceMounts {
     const unique = uniqueVolumeName(driver, handle);
     await untilDone(clock, `volume ${name} to be unstaged`, signal, async () => {
       using _turn = await this.#turns.take(unique, signal);
-      if (staging.holders.size > 0) return undefined;
+      if (staging.holders.length > 0) return undefined;
       try {
         if (staging.state !== "absent") await this.#unstageNow(staging, signal);
         // A pod is waiting to stage it again.
-        if (staging.holders.size > 0) return undefined;
+        if (staging.holders.length > 0) return undefined;
         this.#stagings.delete(unique);
         inUse()?.release(unique, holderOfStaged);
         return undefined;
@@ -316,13 +315,9 @@ export class DeviceMounts {
     const { volume, holders, records } = staging;
     const { driver, handle, name, mode } = volume;
     const client = drivers.get(driver);
-    invariant(
-      "a volume is unstaged when no pod uses it",
-      holders.size === 0,
-      () => `${name}: ${[...holders].join(" ")}`,
-    );
+    invariant("a volume is unstaged when no pod uses it", holders.length === 0, () => `${name}: ${holders.join(" ")}`);
     staging.state = "uncertain";
-    const paths = [...records.values()].filter(({ stagesHere }) => stagesHere).map((each) => each.volume.stagingPath);
+    const paths = records.filter(({ stagesHere }) => stagesHere).map((each) => each.volume.stagingPath);
     if (await client.supports("stageUnstage", { signal })) {
       const message = `unstage volume ${name}`;
       const action = { what: "UnstageVolume", message, cause: nobodyHoldsIt, data: { volume: name, driver } } as const;
@@ -337,14 +332,15 @@ export class DeviceMounts {
   }
 
   /** @throws Error while something is mounted: the volume must not be detached */
-  async #removeFiles({ records }: Staging): Promise<void> {
-    for (const [path, { volume, files }] of records) {
+  async #removeFiles(staging: Staging): Promise<void> {
+    for (const { volume, files } of staging.records) {
+      const path = volume.stagingPath;
       const remains = await files.remove(volume);
       if (remains === "mounts") throw new Error(`something is still mounted at ${path} after NodeUnstageVolume`);
       // It is on the node's own disk, not on the volume.
       const { name } = volume;
       if (remains === "content") this.#deps.log.warn("staging directory is not empty", { volume: name, path });
-      else records.delete(path);
+      else dropRecord(staging, path);
     }
   }
 }
@@ -363,4 +359,25 @@ function otherLabel({ driver, handle }: StageableVolume, until: Promise<void> | 
     `waiting for unmount of volume "${uniqueVolumeName(driver, handle)}", ` +
     "because it is already mounted to a different pod with a different SELinux label";
   return until === undefined ? new VolumeError(message) : new AwaitedError(message, until);
+}
+
+function addHolder(staging: Staging, holder: string): void {
+  if (!staging.holders.includes(holder)) staging.holders = [...staging.holders, holder];
+}
+
+/** Whether it was one. */
+function dropHolder(staging: Staging, holder: string): boolean {
+  const before = staging.holders;
+  staging.holders = before.filter((each) => each !== holder);
+  return staging.holders.length < before.length;
+}
+
+/** In the place of an earlier one for the same path. */
+function keepRecord(staging: Staging, record: StagedRecord): void {
+  dropRecord(staging, record.volume.stagingPath);
+  staging.records = [...staging.records, record];
+}
+
+function dropRecord(staging: Staging, stagingPath: string): void {
+  staging.records = staging.records.filter((each) => each.volume.stagingPath !== stagingPath);
 }
