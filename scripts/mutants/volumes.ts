@@ -9,8 +9,8 @@ export const volumeMutants: readonly Mutant[] = [
     name: "uncertain-stage-taken-for-done",
     lives,
     file: "src/csi/device-mounts.ts",
-    from: 'if (before === "staged" && staging.records.has(volume.stagingPath)) return;',
-    to: 'if (before !== "absent" && staging.records.has(volume.stagingPath)) return;',
+    from: 'if (before === "staged" && !isNew) return;',
+    to: 'if (before !== "absent" && !isNew) return;',
   },
   {
     name: "published-without-its-label",
