@@ -7,25 +7,53 @@ import { type Heap, keepLean } from "./heap.ts";
 
 const mebibyte = 1 << 20;
 
-/** Shrinks to `live` bytes, using this much CPU time. */
-function heapOf(live: number, costMs = 0) {
-  const state = { held: live, cpu: 0, shrunkAtMs: [] as number[] };
+interface Costs {
+  readonly collectMs?: number;
+  readonly shrinkMs?: number;
+}
+
+/** Of what a heap holds beyond `live` bytes, `young` are collected with the young generation. */
+function heapOf(live: number, { collectMs = 0, shrinkMs = 0 }: Costs = {}) {
+  const state = {
+    held: live,
+    young: 0,
+    cpu: 0,
+    youngAtMs: [] as number[],
+    collectedAtMs: [] as number[],
+    shrunkAtMs: [] as number[],
+  };
   const heap: Heap = {
-    heldBytes: () => state.held,
+    heldBytes: () => state.held + state.young,
     cpuMs: () => state.cpu,
+    collectYoung: () => {
+      state.young = 0;
+      state.youngAtMs.push(clock.nowMs);
+    },
+    collect: () => {
+      [state.held, state.young] = [live, 0];
+      state.cpu += collectMs;
+      state.collectedAtMs.push(clock.nowMs);
+    },
     shrink: () => {
-      state.held = live;
-      state.cpu += costMs;
+      [state.held, state.young] = [live, 0];
+      state.cpu += shrinkMs;
       state.shrunkAtMs.push(clock.nowMs);
     },
   };
   const clock = new SimClock(1_700_000_000_000);
   const stop = new AbortController();
-  return { state, clock, stop, done: keepLean(heap, clock.incarnation(), stop.signal) };
+  const done = keepLean(heap, clock.incarnation(), stop.signal);
+  const end = async (): Promise<void> => {
+    stop.abort();
+    await clock.run(clock.nowMs + 10_000);
+    await done;
+  };
+  return { state, clock, [Symbol.asyncDispose]: end };
 }
 
-test("the heap is shrunk once the process is calm, and again after growth or work", async () => {
-  const { state, clock, stop, done } = heapOf(30 * mebibyte);
+test("the heap is shrunk once the process is calm, and again after a burst", async () => {
+  await using scene = heapOf(30 * mebibyte);
+  const { state, clock } = scene;
   await clock.run(60_000);
   assert.deepEqual(state.shrunkAtMs, [15_000]);
   state.held = 33 * mebibyte;
@@ -41,19 +69,53 @@ test("the heap is shrunk once the process is calm, and again after growth or wor
   await clock.run(300_000);
   assert.equal(state.shrunkAtMs.length, 2);
   assert.ok((state.shrunkAtMs[1] ?? 0) <= 210_000, String(state.shrunkAtMs));
+  assert.deepEqual(state.collectedAtMs, []);
+});
+
+test("a calm node's few megabytes are collected, not shrunk", async () => {
+  await using scene = heapOf(30 * mebibyte, { collectMs: 100, shrinkMs: 300 });
+  const { state, clock } = scene;
+  await clock.run(20_000);
+  state.held += 5 * mebibyte;
+  state.cpu += 2000;
+  await clock.run(40_000);
+  assert.deepEqual([state.shrunkAtMs, state.collectedAtMs], [[15_000], [40_000]]);
+  // Not for more than a fifth of the work since.
+  state.held += 5 * mebibyte;
+  state.cpu += 450;
+  await clock.run(60_000);
+  assert.equal(state.collectedAtMs.length, 1);
+  state.cpu += 60;
+  await clock.run(80_000);
+  assert.deepEqual([state.shrunkAtMs.length, state.collectedAtMs.length], [1, 2]);
+  // Without growth, after much work.
+  state.cpu += 1900;
+  await clock.run(100_000);
+  assert.equal(state.collectedAtMs.length, 2);
+  state.cpu += 200;
+  await clock.run(120_000);
+  assert.deepEqual([state.shrunkAtMs.length, state.collectedAtMs.length], [1, 3]);
+});
+
+test("a young generation that has grown is collected alone", async () => {
+  await using scene = heapOf(30 * mebibyte, { collectMs: 100 });
+  const { state, clock } = scene;
+  await clock.run(20_000);
+  state.youngAtMs.length = 0;
   state.cpu += 1000;
-  await clock.run(400_000);
-  assert.equal(state.shrunkAtMs.length, 2);
-  state.cpu += 1200;
-  await clock.run(450_000);
-  assert.equal(state.shrunkAtMs.length, 3);
-  stop.abort();
-  await clock.run(470_000);
-  await done;
+  state.young = 5 * mebibyte;
+  await clock.run(40_000);
+  state.young = 5 * mebibyte;
+  await clock.run(60_000);
+  assert.deepEqual([state.youngAtMs.length, state.collectedAtMs.length, state.shrunkAtMs.length], [2, 0, 1]);
+  [state.young, state.held] = [5 * mebibyte, 35 * mebibyte];
+  await clock.run(80_000);
+  assert.deepEqual([state.youngAtMs.length, state.collectedAtMs.length, state.shrunkAtMs.length], [3, 1, 1]);
 });
 
 test("the heap is not shrunk in the pauses of a burst, nor at the start of one", async () => {
-  const { state, clock, stop, done } = heapOf(30 * mebibyte);
+  await using scene = heapOf(30 * mebibyte);
+  const { state, clock } = scene;
   await clock.run(20_000);
   assert.deepEqual(state.shrunkAtMs, [15_000]);
   state.held = 50 * mebibyte;
@@ -65,28 +127,31 @@ test("the heap is not shrunk in the pauses of a burst, nor at the start of one",
   assert.deepEqual(state.shrunkAtMs, [15_000]);
   await clock.run(120_000);
   assert.deepEqual(state.shrunkAtMs, [15_000, 80_000]);
-  stop.abort();
-  await clock.run(130_000);
-  await done;
+  assert.deepEqual(state.collectedAtMs, []);
 });
 
 test("a large heap that takes long to collect is collected less often", async () => {
-  const { state, clock, stop, done } = heapOf(400 * mebibyte, 1500);
+  await using scene = heapOf(400 * mebibyte, { collectMs: 1500, shrinkMs: 1500 });
+  const { state, clock } = scene;
   await clock.run(20_000);
   assert.equal(state.shrunkAtMs.length, 1);
   state.held += 40 * mebibyte;
   state.cpu += 20_000;
   await clock.run(60_000);
-  assert.equal(state.shrunkAtMs.length, 1);
+  assert.deepEqual([state.shrunkAtMs.length, state.collectedAtMs.length], [1, 0]);
   state.cpu += 10_000;
   await clock.run(120_000);
-  assert.equal(state.shrunkAtMs.length, 2);
+  assert.deepEqual([state.shrunkAtMs.length, state.collectedAtMs.length], [1, 1]);
   state.held += 60 * mebibyte;
   await clock.run(180_000);
-  assert.equal(state.shrunkAtMs.length, 3);
-  stop.abort();
-  await clock.run(200_000);
-  await done;
+  assert.equal(state.collectedAtMs.length, 1);
+  state.cpu += 7_500;
+  await clock.run(240_000);
+  assert.equal(state.collectedAtMs.length, 2);
+  state.held += 110 * mebibyte;
+  state.cpu += 7_500;
+  await clock.run(300_000);
+  assert.deepEqual([state.shrunkAtMs.length, state.collectedAtMs.length], [2, 2]);
 });
 
 test("the real heap returns memory to the machine", async () => {
@@ -97,6 +162,8 @@ test("the real heap returns memory to the machine", async () => {
     globalThis.junk = Array.from({ length: 400_000 }, (_, index) => ({ index, text: "text " + index }));
     const [held, full] = [heap.heldBytes(), rss()];
     globalThis.junk = undefined;
+    heap.collectYoung();
+    heap.collect();
     heap.shrink();
     console.log(JSON.stringify({ held: held - heap.heldBytes(), resident: full - rss(), cpu: heap.cpuMs() }));`;
   const args = ["--max-semi-space-size=2", "--input-type=module-typescript", "--eval", program];

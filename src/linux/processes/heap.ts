@@ -10,7 +10,11 @@ export interface Heap {
   heldBytes(): number;
   /** CPU time since the process started. */
   cpuMs(): number;
-  /** Releases memory; blocks for some tens of milliseconds. */
+  /** Collects what was allocated last; blocks for a millisecond or two. */
+  collectYoung(): void;
+  /** Collects all garbage, whose place is used again; blocks for some tens of milliseconds. */
+  collect(): void;
+  /** Collects several times, moves what is left together and releases the rest: some hundreds of milliseconds. */
   shrink(): void;
 }
 
@@ -21,36 +25,61 @@ const calmLooks = 3;
  * Share of one core. A node that probes hundreds of times a second is never calm, and collects often enough by itself.
  */
 const calmShare = 0.1;
-/** Growth since the last collection that is worth another one: the young generation alone varies by less. */
-const worthBytes = 4 << 20;
+/** Growth since the last collection that is worth another one, and since the last shrinking one. */
+const worthBytes = { collecting: 4 << 20, shrinking: 8 << 20 };
 /** The same for a large heap, which takes longer to collect. */
-const worthShare = 1 / 8;
+const worthShare = { collecting: 1 / 8, shrinking: 1 / 4 };
 /** After this much CPU time, much of what was live at the last collection may be garbage. */
 const worthCpuMs = 2000;
-/** The time between collections, as a multiple of the last one's duration. */
-const worthCosts = 20;
+/** CPU time between collections, as a multiple of the last one's: of a heap that has grown, and of any. */
+const worthCosts = { grown: 5, any: 20 };
+
+interface Collected {
+  readonly bytes: number;
+  readonly cpuMs: number;
+  readonly costMs: number;
+  /** After the last shrinking one. */
+  readonly shrunkBytes: number;
+}
 
 /**
- * Shrinks the heap whenever the process becomes calm after work, until the signal aborts.
+ * Collects whenever the process becomes calm after work, until the signal aborts.
  *
  * V8 collects on allocation, and an idle node allocates next to nothing: the 20 to 30 MiB that a burst of pods leaves
- * behind would stay for hours.
+ * behind would stay for hours. The few MiB that a calm node leaves in a minute are worth neither several collections nor
+ * one that costs more than the node's own work.
  */
 export async function keepLean(heap: Heap, clock: Clock, signal: AbortSignal): Promise<void> {
-  let lean = { bytes: 0, cpuMs: 0, costMs: 0 };
+  let last: Collected = { bytes: 0, cpuMs: 0, costMs: 0, shrunkBytes: 0 };
   let calm = 0;
   for (let cpuMs = heap.cpuMs(); ; cpuMs = heap.cpuMs()) {
     await clock.sleep("next check of the heap", lookMs, signal).catch(() => {});
     if (signal.aborted) return;
     const nowMs = heap.cpuMs();
     calm = nowMs - cpuMs > lookMs * calmShare ? 0 : calm + 1;
-    if (calm < calmLooks) continue;
-    const hasGrown = heap.heldBytes() - lean.bytes >= Math.max(worthBytes, lean.bytes * worthShare);
-    if (!hasGrown && nowMs - lean.cpuMs < Math.max(worthCpuMs, lean.costMs * worthCosts)) continue;
-    heap.shrink();
-    const afterMs = heap.cpuMs();
-    lean = { bytes: heap.heldBytes(), cpuMs: afterMs, costMs: afterMs - nowMs };
+    if (calm >= calmLooks) last = collected(heap, last, nowMs);
   }
+}
+
+/** @param nowMs CPU time until now */
+function collected(heap: Heap, last: Collected, nowMs: number): Collected {
+  const since = nowMs - last.cpuMs;
+  const isGrown = (): boolean => hasGrown(heap, last.bytes, "collecting");
+  if (since < Math.max(worthCpuMs, last.costMs * worthCosts.any)) {
+    if (!isGrown()) return last;
+    // It is often enough: the young generation's size varies by as much.
+    heap.collectYoung();
+    if (!isGrown() || since < last.costMs * worthCosts.grown) return last;
+  }
+  const shrinks = hasGrown(heap, last.shrunkBytes, "shrinking");
+  if (shrinks) heap.shrink();
+  else heap.collect();
+  const [bytes, cpuMs] = [heap.heldBytes(), heap.cpuMs()];
+  return { bytes, cpuMs, costMs: cpuMs - nowMs, shrunkBytes: shrinks ? bytes : last.shrunkBytes };
+}
+
+function hasGrown(heap: Heap, bytes: number, worth: keyof typeof worthBytes): boolean {
+  return heap.heldBytes() - bytes >= Math.max(worthBytes[worth], bytes * worthShare[worth]);
 }
 
 /**
@@ -75,6 +104,11 @@ export function systemHeap(): Heap {
     cpuMs: () => {
       const { user, system } = process.cpuUsage();
       return (user + system) / 1000;
+    },
+    collectYoung: () => gc({ type: "minor", execution: "sync" }),
+    collect: () => {
+      gc({ type: "major", execution: "sync" });
+      release();
     },
     shrink: () => {
       gc({ type: "major", execution: "sync", flavor: "last-resort" });
