@@ -95,30 +95,49 @@ export class HpackDecoder {
  * @throws TypeError for what is not Latin-1
  */
 export function encodeFields(fields: Readonly<Record<string, string>>): Buffer {
-  const parts: Buffer[] = [];
-  for (const [name, value] of Object.entries(fields)) {
-    parts.push(Buffer.of(0), encodeText(name), encodeText(value));
+  const literals = Object.entries(fields).map(([name, value]) => [literalOf(name), literalOf(value)] as const);
+  const bytes = literals.reduce((sum, [name, value]) => sum + 1 + bytesOf(name) + bytesOf(value), 0);
+  const block = Buffer.allocUnsafe(bytes);
+  let at = 0;
+  for (const [name, value] of literals) {
+    block[at] = 0;
+    at = write(block, write(block, at + 1, name), value);
   }
-  return Buffer.concat(parts);
+  return block;
 }
 
 export function encodeField(name: string, value: string): Buffer {
   return encodeFields({ [name]: value });
 }
 
-function encodeText(text: string): Buffer {
+/** A string with its length before it. */
+interface Literal {
+  readonly length: readonly number[];
+  readonly text: string;
+}
+
+function literalOf(text: string): Literal {
   if (/[^\0-\u00ff]/u.test(text)) throw new TypeError("a header has characters that do not fit into a byte");
-  const bytes = Buffer.from(text, "latin1");
-  return Buffer.concat([encodeInteger(bytes.length, 7), bytes]);
+  return { length: encodeLength(text.length), text };
+}
+
+function bytesOf({ length, text }: Literal): number {
+  return length.length + text.length;
+}
+
+/** @returns the place after it */
+function write(block: Buffer, at: number, { length, text }: Literal): number {
+  block.set(length, at);
+  const textAt = at + length.length;
+  return textAt + block.write(text, textAt, "latin1");
 }
 
 /** For the beginning of the next header block, if the server reduces the table that it keeps (RFC 7541 §4.2): nothing is in it. */
 export const emptyTable = Buffer.of(0x20);
 
-function encodeInteger(value: number, prefixBits: number): Buffer {
-  const full = 2 ** prefixBits - 1;
-  if (value < full) return Buffer.of(value);
-  return Buffer.from([full, ...varint(value - full)]);
+/** An integer of seven bits, or continued (RFC 7541 §5.1). */
+function encodeLength(value: number): readonly number[] {
+  return value < 0x7f ? [value] : [0x7f, ...varint(value - 0x7f)];
 }
 
 function sizeOf([name, value]: Field): number {

@@ -1,3 +1,4 @@
+import { TimerQueue } from "../base/timer-queue.ts";
 import type { PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
@@ -49,9 +50,11 @@ export class StorageWaits {
   readonly #journal: Recorder;
   readonly #log: Logger;
   readonly #waits = new Map<string, Wait>();
+  readonly #silences: TimerQueue;
 
   constructor(clock: Clock, journal: Recorder, log: Logger) {
     this.#clock = clock;
+    this.#silences = new TimerQueue(clock, "work on volumes to be named");
     this.#journal = journal;
     this.#log = log;
   }
@@ -80,7 +83,7 @@ export class StorageWaits {
 
   /** Work on volumes has ended: nothing is reported from here on. */
   close(): void {
-    for (const { timer } of this.#waits.values()) timer?.[Symbol.dispose]();
+    this.#silences[Symbol.dispose]();
     this.#waits.clear();
   }
 
@@ -88,7 +91,7 @@ export class StorageWaits {
     const { pod, volume, driver, operation } = work;
     const wait: Wait = { ...work, sinceMonotonicMs: this.#clock.monotonic(), timer: undefined, message: "" };
     this.#waits.set(key, wait);
-    wait.timer = this.#clock.timer(`work on volume ${volume} to be named`, namedAfterMs, () => {
+    wait.timer = this.#silences.at(wait.sinceMonotonicMs + namedAfterMs, () => {
       wait.message = `volume ${volume} (${driver}) does not answer: its ${workNouns[operation]} has not returned within 30 s`;
       this.#journal.record({ kind: "observation", what: "VolumeSilent", message: wait.message, pod });
       this.#log.warn("storage does not answer", { ...pod, volume, driver, operation });

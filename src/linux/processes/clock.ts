@@ -17,49 +17,62 @@ export interface SystemClock extends Clock {
 /** Node's longest timer: a longer delay would fire at once, so it is split. */
 const longestTimerMs = 2 ** 31 - 1;
 
-interface Wait {
-  readonly name: string;
-  readonly due: number;
-}
-
-const pending = new Set<Wait>();
+const pending = new Set<SystemTimer>();
 
 /**
  * Calls back when the monotonic clock has reached `due`: never earlier (Node's timers may be up to a millisecond
- * early), and never synchronously. Returns the cancellation.
+ * early), and never synchronously. Most are cancelled deadlines, hundreds a second: so one small object each.
  */
-function schedule(name: string, delayMs: number, keepsAlive: boolean, callback: () => void): () => void {
-  if (Number.isNaN(delayMs)) throw new RangeError(`${name}: the delay is not a number`);
-  const wait: Wait = { name, due: performance.now() + delayMs };
-  let timeout: NodeJS.Timeout | undefined;
-  let immediate: NodeJS.Immediate | undefined;
+class SystemTimer implements Disposable {
+  readonly name: string;
+  readonly due: number;
+  readonly #keepsAlive: boolean;
+  readonly #callback: () => void;
+  #timeout: NodeJS.Timeout | undefined;
+  #immediate: NodeJS.Immediate | undefined;
 
-  const end = (): void => {
-    pending.delete(wait);
-    callback();
-  };
-  const arm = (remainingMs: number): void => {
-    timeout = setTimeout(onTimeout, Math.min(Math.ceil(remainingMs), longestTimerMs));
-    if (!keepsAlive) timeout.unref();
-  };
-  const onTimeout = (): void => {
-    const remainingMs = wait.due - performance.now();
-    if (remainingMs > 0) arm(remainingMs);
-    else end();
-  };
-
-  pending.add(wait);
-  if (delayMs > 0) {
-    arm(delayMs);
-  } else {
-    immediate = setImmediate(end);
-    if (!keepsAlive) immediate.unref();
+  constructor(name: string, delayMs: number, keepsAlive: boolean, callback: () => void) {
+    if (Number.isNaN(delayMs)) throw new RangeError(`${name}: the delay is not a number`);
+    this.name = name;
+    this.due = performance.now() + delayMs;
+    this.#keepsAlive = keepsAlive;
+    this.#callback = callback;
+    pending.add(this);
+    if (delayMs > 0) this.#arm(delayMs);
+    else this.#soon();
   }
-  return () => {
-    pending.delete(wait);
-    clearTimeout(timeout);
-    clearImmediate(immediate);
-  };
+
+  [Symbol.dispose](): void {
+    pending.delete(this);
+    if (this.#timeout !== undefined) clearTimeout(this.#timeout);
+    if (this.#immediate !== undefined) clearImmediate(this.#immediate);
+  }
+
+  static #onTimeout(this: void, timer: SystemTimer): void {
+    const remainingMs = timer.due - performance.now();
+    if (remainingMs > 0) timer.#arm(remainingMs);
+    else timer.#end();
+  }
+
+  static #onImmediate(this: void, timer: SystemTimer): void {
+    timer.#end();
+  }
+
+  #arm(remainingMs: number): void {
+    const delayMs = Math.min(Math.ceil(remainingMs), longestTimerMs);
+    this.#timeout = setTimeout(SystemTimer.#onTimeout, delayMs, this);
+    if (!this.#keepsAlive) this.#timeout.unref();
+  }
+
+  #soon(): void {
+    this.#immediate = setImmediate(SystemTimer.#onImmediate, this);
+    if (!this.#keepsAlive) this.#immediate.unref();
+  }
+
+  #end(): void {
+    pending.delete(this);
+    this.#callback();
+  }
 }
 
 /**
@@ -74,15 +87,15 @@ export const systemClock: SystemClock = {
   monotonic: () => performance.now(),
 
   timer(name, delayMs, callback) {
-    return { [Symbol.dispose]: schedule(name, delayMs, false, callback) };
+    return new SystemTimer(name, delayMs, false, callback);
   },
 
   async sleep(name, delayMs, signal) {
     signal?.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<undefined>();
-    const cancel = schedule(name, delayMs, true, () => resolve(undefined));
+    const timer = new SystemTimer(name, delayMs, true, () => resolve(undefined));
     using _signal = onAbort(signal, () => {
-      cancel();
+      timer[Symbol.dispose]();
       reject(signal?.reason);
     });
     await promise;
