@@ -53,17 +53,15 @@ export function hostAddresses(
 
 /** Interfaces with a default route, of `/proc/net/route` and `/proc/net/ipv6_route`. Pure. */
 export function defaultRoutes(v4: string, v6: string): HostNetwork["defaultRoutes"] {
-  const lines = (text: string): string[][] => text.split("\n").map((line) => line.trim().split(/\s+/));
+  // Each pod may have routes of its own: only default routes are split into fields.
+  const fields = (text: string, ofDefault: RegExp): string[][] =>
+    (text.match(ofDefault) ?? []).map((line) => line.trim().split(/\s+/));
   const unique = (names: readonly (string | undefined)[]): string[] => [
     ...new Set(names.filter((name) => name !== undefined)),
   ];
   return {
-    v4: unique(lines(v4).flatMap(([name, destination]) => (destination === "00000000" ? [name] : []))),
-    v6: unique(
-      lines(v6).flatMap(([destination = "", length, , , , , , , , name]) =>
-        /^0{32}$/.test(destination) && length === "00" && name !== loopback ? [name] : [],
-      ),
-    ),
+    v4: unique(fields(v4, /^[ \t]*\S+[ \t]+0{8}[ \t].*$/gm).map(([name]) => name)),
+    v6: unique(fields(v6, /^[ \t]*0{32}[ \t]+00[ \t].*$/gm).map((line) => line[9])).filter((name) => name !== loopback),
   };
 }
 

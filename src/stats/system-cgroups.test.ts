@@ -52,3 +52,40 @@ test("the runtime is found by its process, whose name may differ from the runtim
     assert.deepEqual([found?.pid, found?.cgroup], [9, "/system.slice/runtime.service"], runtime);
   }
 });
+
+test("processes are listed again only when a known runtime is gone", async () => {
+  const files = new RecordedStatsFiles({ version: 2, root: "/cg" });
+  files.texts.set("/proc/stat", "btime 100\n");
+  for (const pid of [7, 9, 19, 29]) files.texts.set(`/proc/${pid}/cgroup`, `0::/runtime-${pid}\n`);
+  let running = [9];
+  let lists = 0;
+  const list = async () => {
+    lists++;
+    return running.map((pid) => ({ pid, name: "containerd", arguments: [] }));
+  };
+  const clock = new ManualClock(0);
+  const system = new SystemCgroups(
+    { clock, files, processes: { ownPid: 7, list } },
+    { ...settings, runtimeProgram: "containerd", startedMs: 4000 },
+  );
+  const found = async (): Promise<number | undefined> => {
+    for (const pid of [9, 19, 29]) {
+      if (running.includes(pid)) files.texts.set(`/proc/${pid}/comm`, "containerd\n");
+      else files.texts.delete(`/proc/${pid}/comm`);
+    }
+    await clock.advance(60_001);
+    return (await system.find()).find(({ name }) => name === "runtime")?.pid;
+  };
+  assert.deepEqual([await found(), await found(), lists], [9, 9, 1]);
+  // A restarted runtime; its ID may have gone to another program.
+  running = [19];
+  assert.deepEqual([await found(), await found(), lists], [19, 19, 2]);
+  running = [29];
+  files.texts.set("/proc/19/comm", "sh\n");
+  assert.deepEqual([await found(), lists], [29, 3]);
+  // Several: none is known to be podwright's, until one is left.
+  running = [9, 19];
+  assert.deepEqual([await found(), await found(), lists], [undefined, undefined, 4]);
+  running = [19];
+  assert.deepEqual([await found(), lists], [19, 5]);
+});

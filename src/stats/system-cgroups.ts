@@ -41,6 +41,8 @@ const lookAgainMs = 60_000;
 export class SystemCgroups {
   readonly #deps: SystemCgroupDependencies;
   readonly #settings: SystemCgroupSettings;
+  /** All processes of the runtime's program, as last listed. */
+  #runtimes: readonly number[] = [];
   #found: { readonly atMs: number; readonly cgroups: Promise<readonly SystemCgroup[]> } | undefined;
 
   constructor(deps: SystemCgroupDependencies, settings: SystemCgroupSettings) {
@@ -79,10 +81,14 @@ export class SystemCgroups {
 
   /** Undefined also with several runtimes: podwright's is unknown. */
   async #runtimePid(): Promise<number | undefined> {
-    const [first, ...others] = (await this.#deps.processes.list()).filter(
-      ({ name }) => name === this.#settings.runtimeProgram,
-    );
-    return others.length === 0 ? first?.pid : undefined;
+    const { files, processes } = this.#deps;
+    const { runtimeProgram } = this.#settings;
+    // On a machine with hundreds of pods, listing all processes takes longer than reading all their statistics.
+    const names = await files.readTexts(this.#runtimes.map((pid) => `/proc/${pid}/comm`));
+    if (names.length === 0 || names.some((name) => name?.trimEnd() !== runtimeProgram)) {
+      this.#runtimes = (await processes.list()).flatMap(({ name, pid }) => (name === runtimeProgram ? [pid] : []));
+    }
+    return this.#runtimes.length === 1 ? this.#runtimes[0] : undefined;
   }
 
   async #cgroupOf(pid: number): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { linkSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { FileError } from "../../ports/files.ts";
@@ -62,6 +62,19 @@ test("a tree is measured as by du: hard links once, links to elsewhere not follo
   assert.equal(await files.treeUsage(directory.join("none"), signal), undefined);
   assert.equal(await files.filesUsage(directory.join("none")), undefined);
   assert.deepEqual(await files.directories(directory.join("none")), []);
+});
+
+test("directories of any size are measured whole, on disks and in memory", async () => {
+  const files = await openStatsFiles(systemClock);
+  using onDisk = testDirectory();
+  using memory = disposable(mkdtempSync(`/dev/shm/stats-files-`));
+  for (const path of [onDisk.path, memory.path]) {
+    mkdirSync(`${path}/small/empty`, { recursive: true });
+    mkdirSync(`${path}/big`);
+    // More than 64 KiB of names.
+    for (let index = 0; index < 1500; index++) writeFileSync(`${path}/big/${"name".repeat(12)}-${index}`, "");
+    assert.equal((await files.treeUsage(path, signal))?.inodes, 1504, path);
+  }
 });
 
 test("mounts in a tree are not accessed", { skip: noHangingStorage ?? false }, async () => {
@@ -140,3 +153,7 @@ test("cgroups are located by the mount table", () => {
   assert.equal(layout.version === 1 && layout.controllers["cpuacct"], "/sys/fs/cgroup/cpu,cpuacct");
   assert.equal(layout.version === 1 && layout.controllers["memory"], "/sys/fs/cgroup/memory");
 });
+
+function disposable(path: string) {
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true }) };
+}
