@@ -12,32 +12,27 @@ interface Costs {
   readonly shrinkMs?: number;
 }
 
-/** Of what a heap holds beyond `live` bytes, `young` are collected with the young generation. */
+/** Of what a heap uses beyond `live` bytes, `young` are collected with the young generation. */
 function heapOf(live: number, { collectMs = 0, shrinkMs = 0 }: Costs = {}) {
-  const state = {
-    held: live,
-    young: 0,
-    cpu: 0,
-    youngAtMs: [] as number[],
-    collectedAtMs: [] as number[],
-    shrunkAtMs: [] as number[],
-  };
+  const state = { used: live, young: 0, held: live, cpu: 0 };
+  const times = { young: [] as number[], collected: [] as number[], shrunk: [] as number[] };
   const heap: Heap = {
-    heldBytes: () => state.held + state.young,
+    usedBytes: () => state.used + state.young,
+    heldBytes: () => (state.held = Math.max(state.held, state.used + state.young)),
     cpuMs: () => state.cpu,
     collectYoung: () => {
       state.young = 0;
-      state.youngAtMs.push(clock.nowMs);
+      times.young.push(clock.nowMs);
     },
     collect: () => {
-      [state.held, state.young] = [live, 0];
+      [state.used, state.young] = [live, 0];
       state.cpu += collectMs;
-      state.collectedAtMs.push(clock.nowMs);
+      times.collected.push(clock.nowMs);
     },
     shrink: () => {
-      [state.held, state.young] = [live, 0];
+      [state.used, state.young, state.held] = [live, 0, live];
       state.cpu += shrinkMs;
-      state.shrunkAtMs.push(clock.nowMs);
+      times.shrunk.push(clock.nowMs);
     },
   };
   const clock = new SimClock(1_700_000_000_000);
@@ -48,110 +43,123 @@ function heapOf(live: number, { collectMs = 0, shrinkMs = 0 }: Costs = {}) {
     await clock.run(clock.nowMs + 10_000);
     await done;
   };
-  return { state, clock, [Symbol.asyncDispose]: end };
+  return { state, times, clock, [Symbol.asyncDispose]: end };
 }
 
 test("the heap is shrunk once the process is calm, and again after a burst", async () => {
   await using scene = heapOf(30 * mebibyte);
-  const { state, clock } = scene;
+  const { state, times, clock } = scene;
   await clock.run(60_000);
-  assert.deepEqual(state.shrunkAtMs, [15_000]);
-  state.held = 33 * mebibyte;
+  assert.deepEqual(times.shrunk, [15_000]);
+  state.used = 33 * mebibyte;
   await clock.run(120_000);
-  assert.deepEqual(state.shrunkAtMs, [15_000]);
-  state.held = 60 * mebibyte;
+  assert.deepEqual(times.shrunk, [15_000]);
+  state.used = 60 * mebibyte;
   // A third of a core until 180 s.
   for (let atMs = 120_000; atMs < 180_000; atMs += 1000) {
     state.cpu += 333;
     await clock.run(atMs);
   }
-  assert.deepEqual(state.shrunkAtMs, [15_000]);
+  assert.deepEqual(times.shrunk, [15_000]);
   await clock.run(300_000);
-  assert.equal(state.shrunkAtMs.length, 2);
-  assert.ok((state.shrunkAtMs[1] ?? 0) <= 210_000, String(state.shrunkAtMs));
-  assert.deepEqual(state.collectedAtMs, []);
+  assert.equal(times.shrunk.length, 2);
+  assert.ok((times.shrunk[1] ?? 0) <= 210_000, String(times.shrunk));
+  assert.deepEqual(times.collected, []);
 });
 
 test("a calm node's few megabytes are collected, not shrunk", async () => {
   await using scene = heapOf(30 * mebibyte, { collectMs: 100, shrinkMs: 300 });
-  const { state, clock } = scene;
+  const { state, times, clock } = scene;
   await clock.run(20_000);
-  state.held += 5 * mebibyte;
+  state.used += 5 * mebibyte;
   state.cpu += 2000;
   await clock.run(40_000);
-  assert.deepEqual([state.shrunkAtMs, state.collectedAtMs], [[15_000], [40_000]]);
+  assert.deepEqual([times.shrunk, times.collected], [[15_000], [40_000]]);
   // Not for more than a fifth of the work since.
-  state.held += 5 * mebibyte;
+  state.used += 5 * mebibyte;
   state.cpu += 450;
   await clock.run(60_000);
-  assert.equal(state.collectedAtMs.length, 1);
+  assert.equal(times.collected.length, 1);
   state.cpu += 60;
   await clock.run(80_000);
-  assert.deepEqual([state.shrunkAtMs.length, state.collectedAtMs.length], [1, 2]);
+  assert.deepEqual([times.shrunk.length, times.collected.length], [1, 2]);
   // Without growth, after much work.
-  state.cpu += 1900;
+  state.cpu += 4500;
   await clock.run(100_000);
-  assert.equal(state.collectedAtMs.length, 2);
-  state.cpu += 200;
-  await clock.run(120_000);
-  assert.deepEqual([state.shrunkAtMs.length, state.collectedAtMs.length], [1, 3]);
+  assert.equal(times.collected.length, 2);
+  state.cpu += 600;
+  await clock.run(130_000);
+  assert.deepEqual([times.shrunk.length, times.collected.length], [1, 3]);
 });
 
 test("a young generation that has grown is collected alone", async () => {
   await using scene = heapOf(30 * mebibyte, { collectMs: 100 });
-  const { state, clock } = scene;
+  const { state, times, clock } = scene;
   await clock.run(20_000);
-  state.youngAtMs.length = 0;
+  times.young.length = 0;
   state.cpu += 1000;
   state.young = 5 * mebibyte;
   await clock.run(40_000);
   state.young = 5 * mebibyte;
   await clock.run(60_000);
-  assert.deepEqual([state.youngAtMs.length, state.collectedAtMs.length, state.shrunkAtMs.length], [2, 0, 1]);
-  [state.young, state.held] = [5 * mebibyte, 35 * mebibyte];
+  assert.deepEqual([times.young.length, times.collected.length, times.shrunk.length], [2, 0, 1]);
+  [state.young, state.used] = [3 * mebibyte, 34 * mebibyte];
   await clock.run(80_000);
-  assert.deepEqual([state.youngAtMs.length, state.collectedAtMs.length, state.shrunkAtMs.length], [3, 1, 1]);
+  assert.deepEqual([times.young.length, times.collected.length, times.shrunk.length], [3, 1, 1]);
+});
+
+test("what V8 has collected itself is not collected again, and what it keeps of a burst is given back", async () => {
+  await using scene = heapOf(30 * mebibyte, { collectMs: 100, shrinkMs: 300 });
+  const { state, times, clock } = scene;
+  await clock.run(20_000);
+  state.held += 7 * mebibyte;
+  state.cpu += 2000;
+  await clock.run(60_000);
+  assert.deepEqual([times.shrunk.length, times.collected.length], [1, 0]);
+  state.held += 2 * mebibyte;
+  await clock.run(80_000);
+  assert.deepEqual([times.shrunk.length, times.collected.length], [2, 0]);
 });
 
 test("the heap is not shrunk in the pauses of a burst, nor at the start of one", async () => {
   await using scene = heapOf(30 * mebibyte);
-  const { state, clock } = scene;
+  const { state, times, clock } = scene;
   await clock.run(20_000);
-  assert.deepEqual(state.shrunkAtMs, [15_000]);
-  state.held = 50 * mebibyte;
+  assert.deepEqual(times.shrunk, [15_000]);
+  state.used = 50 * mebibyte;
   // A tenth of a core on the whole.
   for (let atMs = 22_000; atMs < 82_000; atMs += 10_000) {
     state.cpu += 1000;
     await clock.run(atMs);
   }
-  assert.deepEqual(state.shrunkAtMs, [15_000]);
+  assert.deepEqual(times.shrunk, [15_000]);
   await clock.run(120_000);
-  assert.deepEqual(state.shrunkAtMs, [15_000, 80_000]);
-  assert.deepEqual(state.collectedAtMs, []);
+  assert.deepEqual(times.shrunk, [15_000, 80_000]);
+  assert.deepEqual(times.collected, []);
 });
 
 test("a large heap that takes long to collect is collected less often", async () => {
   await using scene = heapOf(400 * mebibyte, { collectMs: 1500, shrinkMs: 1500 });
-  const { state, clock } = scene;
+  const { state, times, clock } = scene;
   await clock.run(20_000);
-  assert.equal(state.shrunkAtMs.length, 1);
-  state.held += 40 * mebibyte;
+  assert.equal(times.shrunk.length, 1);
+  state.used += 40 * mebibyte;
   state.cpu += 20_000;
   await clock.run(60_000);
-  assert.deepEqual([state.shrunkAtMs.length, state.collectedAtMs.length], [1, 0]);
+  assert.deepEqual([times.shrunk.length, times.collected.length], [1, 0]);
   state.cpu += 10_000;
   await clock.run(120_000);
-  assert.deepEqual([state.shrunkAtMs.length, state.collectedAtMs.length], [1, 1]);
-  state.held += 60 * mebibyte;
+  assert.deepEqual([times.shrunk.length, times.collected.length], [1, 1]);
+  state.used += 60 * mebibyte;
   await clock.run(180_000);
-  assert.equal(state.collectedAtMs.length, 1);
+  assert.equal(times.collected.length, 1);
   state.cpu += 7_500;
   await clock.run(240_000);
-  assert.equal(state.collectedAtMs.length, 2);
-  state.held += 110 * mebibyte;
+  assert.equal(times.collected.length, 2);
+  state.used += 110 * mebibyte;
   state.cpu += 7_500;
   await clock.run(300_000);
-  assert.deepEqual([state.shrunkAtMs.length, state.collectedAtMs.length], [2, 2]);
+  assert.deepEqual([times.shrunk.length, times.collected.length], [2, 2]);
 });
 
 test("the real heap returns memory to the machine", async () => {

@@ -6,8 +6,10 @@ import { programPages } from "./program-pages.ts";
 
 /** The process's JavaScript heap, and its CPU time. */
 export interface Heap {
-  /** V8's heap in bytes, garbage included. */
+  /** What V8's heap has of the machine, in bytes. */
   heldBytes(): number;
+  /** Of that, objects, garbage included. */
+  usedBytes(): number;
   /** CPU time since the process started. */
   cpuMs(): number;
   /** Collects what was allocated last; blocks for a millisecond or two. */
@@ -25,20 +27,20 @@ const calmLooks = 3;
  * Share of one core. A node that probes hundreds of times a second is never calm, and collects often enough by itself.
  */
 const calmShare = 0.1;
-/** Growth since the last collection that is worth another one, and since the last shrinking one. */
-const worthBytes = { collecting: 4 << 20, shrinking: 8 << 20 };
+/** Growth that is worth a collection: of what is used since the last one, and of what is held since it was shrunk. */
+const worthBytes = { used: 4 << 20, held: 8 << 20 };
 /** The same for a large heap, which takes longer to collect. */
-const worthShare = { collecting: 1 / 8, shrinking: 1 / 4 };
+const worthShare = { used: 1 / 8, held: 1 / 4 };
 /** After this much CPU time, much of what was live at the last collection may be garbage. */
-const worthCpuMs = 2000;
+const worthCpuMs = 5000;
 /** CPU time between collections, as a multiple of the last one's: of a heap that has grown, and of any. */
 const worthCosts = { grown: 5, any: 20 };
 
 interface Collected {
-  readonly bytes: number;
+  readonly usedBytes: number;
   readonly cpuMs: number;
   readonly costMs: number;
-  /** After the last shrinking one. */
+  /** After the last collection that shrunk it. */
   readonly shrunkBytes: number;
 }
 
@@ -47,10 +49,10 @@ interface Collected {
  *
  * V8 collects on allocation, and an idle node allocates next to nothing: the 20 to 30 MiB that a burst of pods leaves
  * behind would stay for hours. The few MiB that a calm node leaves in a minute are worth neither several collections nor
- * one that costs more than the node's own work.
+ * one just after V8's own.
  */
 export async function keepLean(heap: Heap, clock: Clock, signal: AbortSignal): Promise<void> {
-  let last: Collected = { bytes: 0, cpuMs: 0, costMs: 0, shrunkBytes: 0 };
+  let last: Collected = { usedBytes: 0, cpuMs: 0, costMs: 0, shrunkBytes: 0 };
   let calm = 0;
   for (let cpuMs = heap.cpuMs(); ; cpuMs = heap.cpuMs()) {
     await clock.sleep("next check of the heap", lookMs, signal).catch(() => {});
@@ -64,22 +66,24 @@ export async function keepLean(heap: Heap, clock: Clock, signal: AbortSignal): P
 /** @param nowMs CPU time until now */
 function collected(heap: Heap, last: Collected, nowMs: number): Collected {
   const since = nowMs - last.cpuMs;
-  const isGrown = (): boolean => hasGrown(heap, last.bytes, "collecting");
+  const isSpread = (): boolean => hasGrown("held", heap.heldBytes(), last.shrunkBytes);
+  const isGrown = (): boolean => isSpread() || hasGrown("used", heap.usedBytes(), last.usedBytes);
   if (since < Math.max(worthCpuMs, last.costMs * worthCosts.any)) {
     if (!isGrown()) return last;
     // It is often enough: the young generation's size varies by as much.
     heap.collectYoung();
     if (!isGrown() || since < last.costMs * worthCosts.grown) return last;
   }
-  const shrinks = hasGrown(heap, last.shrunkBytes, "shrinking");
+  const shrinks = isSpread();
   if (shrinks) heap.shrink();
   else heap.collect();
-  const [bytes, cpuMs] = [heap.heldBytes(), heap.cpuMs()];
-  return { bytes, cpuMs, costMs: cpuMs - nowMs, shrunkBytes: shrinks ? bytes : last.shrunkBytes };
+  const cpuMs = heap.cpuMs();
+  const shrunkBytes = shrinks ? heap.heldBytes() : last.shrunkBytes;
+  return { usedBytes: heap.usedBytes(), cpuMs, costMs: cpuMs - nowMs, shrunkBytes };
 }
 
-function hasGrown(heap: Heap, bytes: number, worth: keyof typeof worthBytes): boolean {
-  return heap.heldBytes() - bytes >= Math.max(worthBytes[worth], bytes * worthShare[worth]);
+function hasGrown(what: keyof typeof worthBytes, bytes: number, from: number): boolean {
+  return bytes - from >= Math.max(worthBytes[what], from * worthShare[what]);
 }
 
 /**
@@ -101,6 +105,7 @@ export function systemHeap(): Heap {
   const release = machineRelease();
   return {
     heldBytes: () => getHeapStatistics().total_heap_size,
+    usedBytes: () => getHeapStatistics().used_heap_size,
     cpuMs: () => {
       const { user, system } = process.cpuUsage();
       return (user + system) / 1000;
