@@ -58,6 +58,7 @@ test("processes are listed again only when a known runtime is gone", async () =>
   files.texts.set("/proc/stat", "btime 100\n");
   for (const pid of [7, 9, 19, 29]) files.texts.set(`/proc/${pid}/cgroup`, `0::/runtime-${pid}\n`);
   let running = [9];
+  let reused: number | undefined;
   let lists = 0;
   const list = async () => {
     lists++;
@@ -71,6 +72,7 @@ test("processes are listed again only when a known runtime is gone", async () =>
   const found = async (): Promise<number | undefined> => {
     for (const pid of [9, 19, 29]) {
       if (running.includes(pid)) files.texts.set(`/proc/${pid}/comm`, "containerd\n");
+      else if (pid === reused) files.texts.set(`/proc/${pid}/comm`, "sh\n");
       else files.texts.delete(`/proc/${pid}/comm`);
     }
     await clock.advance(60_001);
@@ -81,8 +83,9 @@ test("processes are listed again only when a known runtime is gone", async () =>
   running = [19];
   assert.deepEqual([await found(), await found(), lists], [19, 19, 2]);
   running = [29];
-  files.texts.set("/proc/19/comm", "sh\n");
+  reused = 19;
   assert.deepEqual([await found(), lists], [29, 3]);
+  reused = undefined;
   // Several: none is known to be podwright's, until one is left.
   running = [9, 19];
   assert.deepEqual([await found(), await found(), lists], [undefined, undefined, 4]);

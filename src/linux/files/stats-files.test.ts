@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { linkSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { FileError } from "../../ports/files.ts";
@@ -67,7 +67,7 @@ test("a tree is measured as by du: hard links once, links to elsewhere not follo
 test("directories of any size are measured whole, on disks and in memory", async () => {
   const files = await openStatsFiles(systemClock);
   using onDisk = testDirectory();
-  using memory = disposable(mkdtempSync(`/dev/shm/stats-files-`));
+  using memory = testDirectory("/dev/shm");
   for (const path of [onDisk.path, memory.path]) {
     mkdirSync(`${path}/small/empty`, { recursive: true });
     mkdirSync(`${path}/big`);
@@ -153,7 +153,3 @@ test("cgroups are located by the mount table", () => {
   assert.equal(layout.version === 1 && layout.controllers["cpuacct"], "/sys/fs/cgroup/cpu,cpuacct");
   assert.equal(layout.version === 1 && layout.controllers["memory"], "/sys/fs/cgroup/memory");
 });
-
-function disposable(path: string) {
-  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true }) };
-}

@@ -10,8 +10,8 @@ export interface TestDirectory extends Disposable {
 }
 
 /** Creates an empty temporary directory. */
-export function testDirectory(): TestDirectory {
-  const path = mkdtempSync(join(tmpdir(), "podwright-test-"));
+export function testDirectory(parent = tmpdir()): TestDirectory {
+  const path = mkdtempSync(join(parent, "podwright-test-"));
   return {
     path,
     join: (...names) => join(path, ...names),
