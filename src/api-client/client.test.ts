@@ -24,6 +24,37 @@ describe("ApiClient", () => {
     assert.deepEqual(await got, { metadata: { name: "a" } });
   });
 
+  test("an object that is known in the server's version is not decoded again", async () => {
+    const kube = new ScriptedKube();
+    const known = { metadata: { name: "a", uid: "u1", resourceVersion: "5" } };
+    const answered = async (metadata: object, before?: typeof known): Promise<unknown> => {
+      const got = kube.client().get(call, before);
+      await (await kube.next()).json({ metadata });
+      return await got;
+    };
+    assert.equal(await answered({ ...known.metadata, managedFields: [{}] }, known), known);
+    const others = [{ resourceVersion: "6" }, { uid: "u2" }, { resourceVersion: "" }];
+    for (const metadata of others.map((other) => ({ ...known.metadata, ...other }))) {
+      const got = await answered(metadata, known);
+      assert.notEqual(got, known);
+      assert.deepEqual(got, { metadata });
+    }
+    // What was never in the server has no version.
+    const unversioned = { metadata: { name: "a", uid: "", resourceVersion: "" } };
+    assert.notEqual(await answered(unversioned.metadata, unversioned), unversioned);
+  });
+
+  test("a response in several pieces is decoded as a whole", async () => {
+    const kube = new ScriptedKube();
+    const got = kube.client().get(call);
+    const bytes = Buffer.from(JSON.stringify({ metadata: { name: "é€𝄞" } }));
+    const answer = await kube.next();
+    await answer.open();
+    await answer.write(...[...bytes].map((byte) => Buffer.of(byte)));
+    await answer.end();
+    assert.deepEqual(await got, { metadata: { name: "é€𝄞" } });
+  });
+
   test("sends patches with their content type", async () => {
     const kube = new ScriptedKube();
     const patched = kube

@@ -9,6 +9,7 @@ import {
   type ObjectPlace,
   type Query,
   type Resource,
+  isSameVersion,
   resourcePath,
   withoutManagedFields,
 } from "./resource.ts";
@@ -49,6 +50,7 @@ export interface ApiCall<T extends ApiObject> extends PlainCall {
 
 /** Requests other than heartbeats. */
 const requestTimeoutMs = 30_000;
+const utf8 = new TextDecoder();
 /** The longest answer: a page of a list, each object of which the server bounds to some MiB. */
 const longestAnswerBytes = 256 * 1024 * 1024;
 
@@ -88,9 +90,14 @@ export class ApiClient {
     };
   }
 
-  /** @throws ApiError, KubeConnectionError, ApiDecodeError, DeadlineError, or the signal's reason; so do the others */
-  async get<T extends ApiObject>(call: ApiCall<T>): Promise<T> {
-    return call.resource.decode(withoutManagedFields(await this.#json(call, "GET")));
+  /**
+   * @param known what the object was last read as: returned as it is if the server still has that version
+   * @throws ApiError, KubeConnectionError, ApiDecodeError, DeadlineError, or the signal's reason; so do the others
+   */
+  async get<T extends ApiObject>(call: ApiCall<T>, known?: T): Promise<T> {
+    const value = await this.#json(call, "GET");
+    if (known !== undefined && isSameVersion(value, known)) return known;
+    return call.resource.decode(withoutManagedFields(value));
   }
 
   async create<T extends ApiObject>(call: ApiCall<T>, object: object): Promise<T> {
@@ -211,16 +218,16 @@ function describe({ method, path }: KubeRequest): string {
 }
 
 async function readText(what: string, { body }: KubeResponse, goesOn?: () => void): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
+  const pieces: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of body) {
+  for await (const piece of body) {
     goesOn?.();
-    length += chunk.length;
+    length += piece.length;
     if (length > longestAnswerBytes) {
       throw new ApiDecodeError(`${what}: the response is longer than ${longestAnswerBytes} bytes`);
     }
-    text += decoder.decode(chunk, { stream: true });
+    pieces.push(piece);
   }
-  return text + decoder.decode();
+  const [first] = pieces;
+  return utf8.decode(pieces.length === 1 ? first : Buffer.concat(pieces, length));
 }

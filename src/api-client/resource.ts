@@ -82,6 +82,13 @@ export function withoutManagedFields(value: unknown): unknown {
   return value;
 }
 
+/** Whether a value from the API server is this version of this object. Pure. */
+export function isSameVersion(value: unknown, { metadata: { uid, resourceVersion } }: ApiObject): boolean {
+  const metadata: unknown = isRecord(value) ? value["metadata"] : undefined;
+  if (!isRecord(metadata) || !uid || !resourceVersion) return false;
+  return metadata["uid"] === uid && metadata["resourceVersion"] === resourceVersion;
+}
+
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

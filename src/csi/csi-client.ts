@@ -75,8 +75,10 @@ export class CsiClient implements Disposable {
   readonly #closed = new AbortController();
   /** Called once it has closed after its last call; undefined: it is registered. */
   #retired: (() => void) | undefined;
-  /** Of the driver's node service, valid as long as it is registered. One request is shared by all callers. */
-  #capabilities: Promise<ReadonlySet<number>> | undefined;
+  /** Of the driver's node service, valid as long as it is registered; undefined: not known yet. */
+  #capabilities: ReadonlySet<number> | undefined;
+  /** One request is shared by all callers. */
+  #asking: Promise<ReadonlySet<number>> | undefined;
 
   constructor(parts: CsiClientParts) {
     this.name = parts.name;
@@ -108,16 +110,9 @@ export class CsiClient implements Disposable {
   }
 
   async supports(which: keyof typeof capability, options: CsiCallOptions): Promise<boolean> {
-    const asked = (this.#capabilities ??= this.#askCapabilities({ ...options, signal: this.#closed.signal }));
-    const ended = asked.then(
-      () => {},
-      () => {
-        if (this.#capabilities === asked) this.#capabilities = undefined;
-      },
-    );
-    await orAborted(ended, options.signal);
     options.signal.throwIfAborted();
-    return (await asked).has(capability[which]);
+    const known = this.#capabilities ?? (await this.#asked(options));
+    return known.has(capability[which]);
   }
 
   async nodeInfo(signal: AbortSignal): Promise<DriverOnNode> {
@@ -169,13 +164,27 @@ export class CsiClient implements Disposable {
     await this.#change("NodeExpandVolume", request.volumeId, options, call);
   }
 
+  async #asked(options: CsiCallOptions): Promise<ReadonlySet<number>> {
+    const asking = (this.#asking ??= this.#askCapabilities({ ...options, signal: this.#closed.signal }).finally(() => {
+      this.#asking = undefined;
+    }));
+    const ended = asking.then(
+      () => {},
+      () => {},
+    );
+    await orAborted(ended, options.signal);
+    options.signal.throwIfAborted();
+    return await asking;
+  }
+
   async #askCapabilities(options: CsiCallOptions): Promise<ReadonlySet<number>> {
     const { calls } = this.#parts;
     const answer = await this.#call("NodeGetCapabilities", "", options, (limits) => {
       return calls.nodeGetCapabilities({}, limits);
     });
     const known = answer.capabilities.flatMap(({ type }) => (type.case === "rpc" ? [type.value.type] : []));
-    return new Set<number>(known);
+    this.#capabilities = new Set<number>(known);
+    return this.#capabilities;
   }
 
   /** An operation of the kubelet that is hardly more than one call. */

@@ -151,7 +151,7 @@ export class Expansions {
     using _turn = await this.#turns.take(volume.unique, signal);
     known.lookedAtMs = this.#deps.clock.monotonic();
     const { name } = volume.persistentVolume.metadata;
-    const persistentVolume = await this.#peek(name, signal);
+    const persistentVolume = await this.#peek(volume.persistentVolume, signal);
     if (persistentVolume === undefined) return undefined;
     const wanted = volumeSize(persistentVolume);
     if (known.isRefused || !isLess(known.size, wanted)) return undefined;
@@ -169,9 +169,10 @@ export class Expansions {
   }
 
   /** Undefined: it cannot be read now; a later sync retries. */
-  async #peek(name: string, signal: AbortSignal): Promise<PersistentVolume | undefined> {
+  async #peek(known: PersistentVolume, signal: AbortSignal): Promise<PersistentVolume | undefined> {
+    const { name } = known.metadata;
     try {
-      return await this.#deps.storage()?.persistentVolume(name, signal);
+      return await this.#deps.storage()?.persistentVolume(name, signal, known);
     } catch (error) {
       signal.throwIfAborted();
       this.#deps.log.debug("cannot check a volume's size", { volume: name, error: errorMessage(error) });

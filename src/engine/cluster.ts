@@ -73,7 +73,7 @@ export interface ClusterDependencies {
   /** Of all watches of the API server. */
   readonly news: WatchNews;
   readonly cri: Cri;
-  readonly kubelet: Pick<Kubelet, "statuses" | "health" | "pods" | "workers" | "startUp">;
+  readonly kubelet: Pick<Kubelet, "statuses" | "plegHealth" | "pods" | "workers" | "startUp">;
   readonly mux: Pick<PodMux, "statics" | "ignored" | "allSourcesSeen">;
   /** Undefined: the machine is not observed. */
   readonly pressure?: NodePressure | undefined;
@@ -290,10 +290,8 @@ export class Cluster implements ClusterHooks {
       log.warn("cannot list the node's images", { error: errorMessage(error) });
       return [];
     });
-    const pleg = kubelet.health().find(({ name }) => name === "pleg");
-    const runtimeProblems = this.#runtime.problems(
-      pleg === undefined || pleg.ok ? [] : [`PLEG is not healthy: ${pleg.detail}`],
-    );
+    const { ok, detail } = kubelet.plegHealth;
+    const runtimeProblems = this.#runtime.problems(ok ? [] : [`PLEG is not healthy: ${detail}`]);
     const problems = [...runtimeProblems, ...this.#deps.problems.flatMap(({ problem = [] }) => problem)];
     const addresses = await this.#setup.addresses.look(signal);
     const { facts: cloud } = this.#cloud ?? {};

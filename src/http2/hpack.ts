@@ -10,6 +10,8 @@ const entryOverhead = 32;
 const maxTableBytes = 4096;
 const maxSizeUpdates = 2;
 const longestVarint = 5;
+/** Shorter lengths fit into the seven bits of one byte. */
+const shortLength = 0x7f;
 
 /** Decodes the header blocks of one HTTP/2 connection in order (RFC 7541), with a table of the default size. */
 export class HpackDecoder {
@@ -95,13 +97,14 @@ export class HpackDecoder {
  * @throws TypeError for what is not Latin-1
  */
 export function encodeFields(fields: Readonly<Record<string, string>>): Buffer {
-  const literals = Object.entries(fields).map(([name, value]) => [literalOf(name), literalOf(value)] as const);
-  const bytes = literals.reduce((sum, [name, value]) => sum + 1 + bytesOf(name) + bytesOf(value), 0);
+  const names = Object.keys(fields);
+  let bytes = names.length;
+  for (const name of names) bytes += literalBytes(name) + literalBytes(fields[name] ?? "");
   const block = Buffer.allocUnsafe(bytes);
   let at = 0;
-  for (const [name, value] of literals) {
+  for (const name of names) {
     block[at] = 0;
-    at = write(block, write(block, at + 1, name), value);
+    at = writeLiteral(block, writeLiteral(block, at + 1, name), fields[name] ?? "");
   }
   return block;
 }
@@ -110,34 +113,30 @@ export function encodeField(name: string, value: string): Buffer {
   return encodeFields({ [name]: value });
 }
 
-/** A string with its length before it. */
-interface Literal {
-  readonly length: readonly number[];
-  readonly text: string;
-}
-
-function literalOf(text: string): Literal {
+/** Of a string with its length before it. */
+function literalBytes(text: string): number {
   if (/[^\0-\u00ff]/u.test(text)) throw new TypeError("a header has characters that do not fit into a byte");
-  return { length: encodeLength(text.length), text };
-}
-
-function bytesOf({ length, text }: Literal): number {
-  return length.length + text.length;
+  return (text.length < shortLength ? 1 : encodeLength(text.length).length) + text.length;
 }
 
 /** @returns the place after it */
-function write(block: Buffer, at: number, { length, text }: Literal): number {
-  block.set(length, at);
-  const textAt = at + length.length;
-  return textAt + block.write(text, textAt, "latin1");
+function writeLiteral(block: Buffer, at: number, text: string): number {
+  const { length } = text;
+  if (length < shortLength) {
+    block[at] = length;
+    return at + 1 + block.write(text, at + 1, "latin1");
+  }
+  const encoded = encodeLength(length);
+  block.set(encoded, at);
+  return at + encoded.length + block.write(text, at + encoded.length, "latin1");
 }
 
 /** For the beginning of the next header block, if the server reduces the table that it keeps (RFC 7541 §4.2): nothing is in it. */
 export const emptyTable = Buffer.of(0x20);
 
-/** An integer of seven bits, or continued (RFC 7541 §5.1). */
+/** A length of {@link shortLength} or more: all seven bits, continued (RFC 7541 §5.1). */
 function encodeLength(value: number): readonly number[] {
-  return value < 0x7f ? [value] : [0x7f, ...varint(value - 0x7f)];
+  return [shortLength, ...varint(value - shortLength)];
 }
 
 function sizeOf([name, value]: Field): number {

@@ -8,7 +8,7 @@ import type { PodChange } from "../pods/pod-change.ts";
 import type { PodWorkers } from "../pods/pod-workers.ts";
 import type { ProbeManager } from "../prober/probe-manager.ts";
 import type { NodeGarbage } from "../runtime/operations/node-garbage.ts";
-import { kubeletHealth, type SubsystemHealth } from "../status/health.ts";
+import { kubeletHealth, plegHealth, type SubsystemHealth } from "../status/health.ts";
 import type { StatusManager } from "../status/status-manager.ts";
 import type { StorageWait } from "../volumes/storage-waits.ts";
 import type { VolumeQuotas } from "../volumes/volume-quotas.ts";
@@ -85,6 +85,11 @@ export class Kubelet {
     void reportAdoption({ clock: ports.clock, journal, log, startUp, pleg, workers });
     await Promise.all(this.#rows.map(async (row) => await row.run?.(signal)));
     await Promise.all(this.#rows.map(async (row) => await row.close?.()));
+  }
+
+  /** Of PLEG alone, for the node's status: what other subsystems tell takes longer the more they have. */
+  get plegHealth(): SubsystemHealth {
+    return plegHealth(this.#deps.ports.clock.monotonic(), this.#managers.pleg);
   }
 
   /** What each subsystem last managed to do and what it waits for. */

@@ -8,7 +8,8 @@ import type { VolumeAttachment } from "../api/volume-attachment.ts";
  */
 export interface StorageLookup {
   claim(namespace: string, name: string, signal: AbortSignal): Promise<PersistentVolumeClaim>;
-  persistentVolume(name: string, signal: AbortSignal): Promise<PersistentVolume>;
+  /** @param known what it was last read as: returned as it is if it has not changed */
+  persistentVolume(name: string, signal: AbortSignal, known?: PersistentVolume): Promise<PersistentVolume>;
   attachment(name: string, signal: AbortSignal): Promise<VolumeAttachment>;
   /** @param patch a merge patch; with a resource version only of that claim */
   patchClaimStatus(namespace: string, name: string, patch: object, signal: AbortSignal): Promise<PersistentVolumeClaim>;

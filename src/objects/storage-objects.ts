@@ -40,8 +40,8 @@ export class StorageObjects implements StorageLookup {
     return await this.#get(claims, { namespace, name }, signal);
   }
 
-  async persistentVolume(name: string, signal: AbortSignal): Promise<PersistentVolume> {
-    return await this.#get(persistentVolumes, { name }, signal);
+  async persistentVolume(name: string, signal: AbortSignal, known?: PersistentVolume): Promise<PersistentVolume> {
+    return await this.#get(persistentVolumes, { name }, signal, known);
   }
 
   async attachment(name: string, signal: AbortSignal): Promise<VolumeAttachment> {
@@ -59,8 +59,13 @@ export class StorageObjects implements StorageLookup {
     return await this.#answer(signal, () => this.#client.patch(call, "merge", patch));
   }
 
-  async #get<T extends ApiObject>(resource: Resource<T>, place: ObjectPlace, signal: AbortSignal): Promise<T> {
-    return await this.#answer(signal, () => this.#client.get({ lane: "objects", resource, place, signal }));
+  async #get<T extends ApiObject>(
+    resource: Resource<T>,
+    place: ObjectPlace,
+    signal: AbortSignal,
+    known?: T,
+  ): Promise<T> {
+    return await this.#answer(signal, () => this.#client.get({ lane: "objects", resource, place, signal }, known));
   }
 
   async #answer<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {

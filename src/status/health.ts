@@ -32,22 +32,27 @@ export interface HealthInputs {
   readonly quotas: readonly string[];
 }
 
+/** Whether PLEG relists, at `now` (monotonic ms). Pure. */
+export function plegHealth(now: number, pleg: HealthInputs["pleg"]): SubsystemHealth {
+  const last = pleg.lastRelistMs;
+  const listed = last === undefined ? "never relisted" : `last relist ${seconds(now - last)} ago`;
+  return {
+    name: "pleg",
+    // The first relist has as much time as any other: a restart of podwright makes no node NotReady.
+    ok: now - (last ?? pleg.beganMs) < plegUnhealthyMs,
+    detail: `${listed}, ${pleg.evented ? "runtime event stream connected" : "no runtime event stream"}, ${pleg.discarded} events discarded`,
+  };
+}
+
 /** The last success of each subsystem and what it waits for, at `now` (monotonic ms). */
 export function kubeletHealth(
   now: number,
   { pleg, outstanding, probes, volumesLeft, silent, quotas }: HealthInputs,
 ): SubsystemHealth[] {
-  const last = pleg.lastRelistMs;
   const oldest = outstanding[0];
-  const listed = last === undefined ? "never relisted" : `last relist ${seconds(now - last)} ago`;
   const call = oldest && `${oldest.method} ${oldest.detail} for ${seconds(now - oldest.sinceMonotonicMs)}`;
   return [
-    {
-      name: "pleg",
-      // The first relist has as much time as any other: a restart of podwright makes no node NotReady.
-      ok: now - (last ?? pleg.beganMs) < plegUnhealthyMs,
-      detail: `${listed}, ${pleg.evented ? "runtime event stream connected" : "no runtime event stream"}, ${pleg.discarded} events discarded`,
-    },
+    plegHealth(now, pleg),
     {
       name: "runtime",
       ok: oldest === undefined || now - oldest.sinceMonotonicMs < plegUnhealthyMs,

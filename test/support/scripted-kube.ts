@@ -8,7 +8,7 @@ export class ScriptedRequest {
   readonly request: KubeRequest;
   readonly url: URL;
   readonly #answer = Promise.withResolvers<KubeResponse>();
-  readonly #chunks: (string | Error | undefined)[] = [];
+  readonly #chunks: (string | Uint8Array | Error | undefined)[] = [];
   #wake: (() => void) | undefined;
 
   constructor(request: KubeRequest) {
@@ -48,9 +48,12 @@ export class ScriptedRequest {
     await settle();
   }
 
-  /** More of the response; values become one line each, strings are sent as they are. */
-  async write(...parts: readonly (object | string)[]): Promise<void> {
-    for (const part of parts) this.#chunks.push(typeof part === "string" ? part : `${JSON.stringify(part)}\n`);
+  /** More of the response; values become one line each, strings and bytes are sent as they are. */
+  async write(...parts: readonly (object | string | Uint8Array)[]): Promise<void> {
+    for (const part of parts) {
+      const isRaw = typeof part === "string" || part instanceof Uint8Array;
+      this.#chunks.push(isRaw ? part : `${JSON.stringify(part)}\n`);
+    }
     await this.#flush();
   }
 
@@ -81,7 +84,7 @@ export class ScriptedRequest {
       const chunk = this.#chunks.shift();
       if (chunk === undefined) return;
       if (chunk instanceof Error) throw chunk;
-      yield new TextEncoder().encode(chunk);
+      yield typeof chunk === "string" ? new TextEncoder().encode(chunk) : chunk;
     }
   }
 }
