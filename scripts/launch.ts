@@ -7,6 +7,7 @@ export const compileCacheName = "compile-cache";
  * Settings with which bin/podwright starts a node, for other starters: V8's flags, and the C library's memory settings.
  */
 export const nodeFlags = [
+  "--min-semi-space-size=2",
   "--max-semi-space-size=8",
   "--max-old-space-size=512",
   "--disable-warning=ExperimentalWarning",

@@ -9,7 +9,8 @@ import {
   type ObjectPlace,
   type Query,
   type Resource,
-  isSameVersion,
+  isVersion,
+  type ObjectVersion,
   resourcePath,
   withoutManagedFields,
 } from "./resource.ts";
@@ -90,14 +91,15 @@ export class ApiClient {
     };
   }
 
-  /**
-   * @param known what the object was last read as: returned as it is if the server still has that version
-   * @throws ApiError, KubeConnectionError, ApiDecodeError, DeadlineError, or the signal's reason; so do the others
-   */
-  async get<T extends ApiObject>(call: ApiCall<T>, known?: T): Promise<T> {
+  /** @throws ApiError, KubeConnectionError, ApiDecodeError, DeadlineError, or the signal's reason; so do the others */
+  async get<T extends ApiObject>(call: ApiCall<T>): Promise<T> {
+    return call.resource.decode(withoutManagedFields(await this.#json(call, "GET")));
+  }
+
+  /** The object; undefined: the server still has this version, which is not decoded again. */
+  async getOther<T extends ApiObject>(call: ApiCall<T>, seen: ObjectVersion): Promise<T | undefined> {
     const value = await this.#json(call, "GET");
-    if (known !== undefined && isSameVersion(value, known)) return known;
-    return call.resource.decode(withoutManagedFields(value));
+    return isVersion(value, seen) ? undefined : call.resource.decode(withoutManagedFields(value));
   }
 
   async create<T extends ApiObject>(call: ApiCall<T>, object: object): Promise<T> {

@@ -25,6 +25,7 @@ export class RateLimiter {
   /** Waits for its turn; `first` comes before all that are not. Rejects with the signal's reason when it aborts first. */
   async acquire(signal: AbortSignal, turn: Turn = "later"): Promise<void> {
     signal.throwIfAborted();
+    if (this.#waiting.length === 0 && this.#bucket.tryTake(this.#clock.monotonic())) return;
     using waiter = this.#waiting.join(signal, turn);
     this.#serve();
     await waiter.granted;

@@ -1,13 +1,17 @@
 import type { z } from "zod";
 import { ApiDecodeError } from "./api-error.ts";
 
+/** Which version of which object. */
+export interface ObjectVersion {
+  readonly uid?: string | undefined;
+  readonly resourceVersion?: string | undefined;
+}
+
 /** What every object of the API has. */
 export interface ApiObject {
-  readonly metadata: {
+  readonly metadata: ObjectVersion & {
     readonly name: string;
     readonly namespace?: string | undefined;
-    readonly uid?: string | undefined;
-    readonly resourceVersion?: string | undefined;
   };
 }
 
@@ -82,8 +86,8 @@ export function withoutManagedFields(value: unknown): unknown {
   return value;
 }
 
-/** Whether a value from the API server is this version of this object. Pure. */
-export function isSameVersion(value: unknown, { metadata: { uid, resourceVersion } }: ApiObject): boolean {
+/** Whether a value from the API server is this version of an object. Pure. */
+export function isVersion(value: unknown, { uid, resourceVersion }: ObjectVersion): boolean {
   const metadata: unknown = isRecord(value) ? value["metadata"] : undefined;
   if (!isRecord(metadata) || !uid || !resourceVersion) return false;
   return metadata["uid"] === uid && metadata["resourceVersion"] === resourceVersion;

@@ -27,11 +27,10 @@ export async function withDeadline<T>(
 ): Promise<T> {
   signal?.throwIfAborted();
   const controller = new AbortController();
-  const aborted = Promise.withResolvers<never>();
-  aborted.promise.catch(() => {});
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
   const abort = (reason: unknown): void => {
     // First: work that rejects as soon as it is aborted must not win over the reason.
-    aborted.reject(reason);
+    reject(reason);
     controller.abort(reason);
   };
   using _signal = onAbort(signal, () => abort(signal?.reason));
@@ -44,7 +43,8 @@ export async function withDeadline<T>(
     timer = begin();
   };
   try {
-    return await Promise.race([work(controller.signal, goesOn), aborted.promise]);
+    work(controller.signal, goesOn).then(resolve, reject);
+    return await promise;
   } finally {
     timer[Symbol.dispose]();
     timer = undefined;

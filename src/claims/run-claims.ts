@@ -1,5 +1,6 @@
 import type { CsiDriver } from "../api/csi-node.ts";
 import type { Pod } from "../api/pod.ts";
+import type { ObjectVersion } from "../api-client/resource.ts";
 import type { PersistentVolume } from "../api/persistent-volume.ts";
 import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
 import {
@@ -28,7 +29,7 @@ import type { ClaimRemoval, ClaimView, FreeVolumeView } from "../server/local-ap
 import type { Checked } from "../sources/prepare.ts";
 import { objectKey } from "../sources/run-objects.ts";
 import type { RunStorage, StoragePreview } from "../sources/run-storage.ts";
-import type { RunObject, RunStore } from "../sources/run-store.ts";
+import type { RunStore } from "../sources/run-store.ts";
 import { goValues } from "../yaml/go-values.ts";
 import type { ManifestError } from "../yaml/manifest-error.ts";
 import { AwaitedError } from "../volumes/awaited-error.ts";
@@ -38,7 +39,7 @@ import { claimObject, deletedClaim, directoryVolume, volumeObject } from "./clai
 import { claimsOf, claimView, freeVolumeViews, placeOf, podsUsing } from "./claim-views.ts";
 import { boundTo, hasOwnDirectory, isBound, keptClaim, type KeptClaim, ownerOf, ownVolumeName } from "./kept-claim.ts";
 import { driverObjects, driverSecrets, needsDrivers } from "./local-csi.ts";
-import { changedState, type KeptObject, previewStorage, updateProblems } from "./storage-changes.ts";
+import { changedState, isKept, type KeptObject, previewStorage, updateProblems } from "./storage-changes.ts";
 
 export interface RunClaimsDependencies {
   readonly clock: Clock;
@@ -192,6 +193,11 @@ export class RunClaims implements StorageLookup, RunStorage {
       throw new StorageLookupError(`persistentvolumes "${name}" not found`, 0);
     }
     return volume;
+  }
+
+  /** Its objects have no versions. */
+  async changedVolume(name: string, _seen: ObjectVersion, signal: AbortSignal): Promise<PersistentVolume> {
+    return await this.persistentVolume(name, signal);
   }
 
   /** Without a cluster nothing is attached. */
@@ -391,10 +397,4 @@ export class RunClaims implements StorageLookup, RunStorage {
   #now(): string {
     return `${new Date(this.#deps.clock.now()).toISOString().slice(0, 19)}Z`;
   }
-}
-
-function isKept(manifest: RunObject): manifest is KeptObject {
-  const { kind, metadata } = manifest;
-  if (kind === "Pod" || kind === "ConfigMap" || kind === "Secret" || !metadata.name) return false;
-  return kind !== "PersistentVolumeClaim" || (Boolean(metadata.namespace) && Boolean(metadata.uid));
 }

@@ -6,6 +6,7 @@ import type { FieldError } from "../sources/field-errors.ts";
 import type { Checked } from "../sources/prepare.ts";
 import { objectKey } from "../sources/run-objects.ts";
 import type { StoragePreview } from "../sources/run-storage.ts";
+import type { RunObject } from "../sources/run-store.ts";
 import { ManifestError } from "../yaml/manifest-error.ts";
 import { bindClaim, unboundClaims } from "./bind.ts";
 import { claimsOf } from "./claim-views.ts";
@@ -68,6 +69,12 @@ function isSameSource({ spec: a }: VolumeManifest, { spec: b }: VolumeManifest):
 
 /** An object as stored. */
 export type KeptObject = KeptClaim | Exclude<StorageManifest, ClaimManifest>;
+
+export function isKept(manifest: RunObject): manifest is KeptObject {
+  const { kind, metadata } = manifest;
+  if (kind === "Pod" || kind === "ConfigMap" || kind === "Secret" || !metadata.name) return false;
+  return kind !== "PersistentVolumeClaim" || (Boolean(metadata.namespace) && Boolean(metadata.uid));
+}
 
 export interface StorageChange {
   readonly state: StorageState;

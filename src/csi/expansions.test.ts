@@ -24,6 +24,9 @@ const waiting: Status = {
   conditions: [pending],
 };
 
+/** Of the PersistentVolume. */
+let version = 0;
+
 function podOf(uid: string): Pod {
   const pod = podWith({ containers: [{ name: "app" }] });
   return { ...pod, metadata: { ...pod.metadata, uid: uid as Pod["metadata"]["uid"] } };
@@ -39,7 +42,8 @@ function specNow(): VolumeSpec {
 function sizes(volume: string, status: Status): void {
   const { persistentVolume } = csiSpec({ capacity: { storage: volume } });
   assert.ok(persistentVolume);
-  scene.storage.volumes.set("pv", persistentVolume);
+  const metadata = { ...persistentVolume.metadata, uid: "uid-pv", resourceVersion: `${++version}` };
+  scene.storage.volumes.set("pv", { ...persistentVolume, metadata });
   scene.storage.claims.set("ns/c", {
     metadata: { name: "c", namespace: "ns", uid: "uid-c", resourceVersion: "1" },
     spec: { volumeName: "pv", resources: { requests: { storage: volume } } },
@@ -104,6 +108,23 @@ test("a volume that has grown is expanded once for all its running pods, and its
   await scene.clock.advance(10_000);
   await Promise.all([sync(a), sync(b)]);
   assert.equal(expansions().length, 1);
+});
+
+test("a volume is compared again once it has changed, and after a failed expansion", async () => {
+  const volume = await scene.setUp(podOf("a"), specNow());
+  const look = async (): Promise<void> => {
+    await scene.clock.advance(10_000);
+    await sync(volume);
+  };
+  for (let looks = 0; looks < 3; looks++) await look();
+  assert.deepEqual(expansions(), []);
+  assert.equal(scene.storage.unchanged, 2, "the first look is at the object");
+  sizes("2Gi", waiting);
+  scene.fail("nodeExpandVolume", "Internal");
+  await look();
+  await scene.clock.advance(60_000);
+  assert.ok(expansions().length > 1, "the failed one is retried, though the PersistentVolume has not changed since");
+  assert.equal(claimStatus()?.capacity?.["storage"], "2Gi");
 });
 
 test("a volume that grew while unused is expanded for its next pod, before that pod uses it", async () => {

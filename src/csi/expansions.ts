@@ -1,3 +1,4 @@
+import type { ObjectVersion } from "../api-client/resource.ts";
 import type { PersistentVolume } from "../api/persistent-volume.ts";
 import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
 import type { Pod } from "../api/pod.ts";
@@ -56,6 +57,8 @@ interface Known {
   /** Its driver does not expand volumes in use: not called again. */
   isRefused: boolean;
   lookedAtMs: number;
+  /** The version of its PersistentVolume that requests nothing from this node; undefined: none is known. */
+  seen: ObjectVersion | undefined;
   /** The upkeep of one of its pods is running. */
   isKept: boolean;
   /** How many pods use it. */
@@ -151,10 +154,15 @@ export class Expansions {
     using _turn = await this.#turns.take(volume.unique, signal);
     known.lookedAtMs = this.#deps.clock.monotonic();
     const { name } = volume.persistentVolume.metadata;
-    const persistentVolume = await this.#peek(volume.persistentVolume, signal);
+    const persistentVolume = await this.#peek(name, known.seen, signal);
     if (persistentVolume === undefined) return undefined;
+    const { uid, resourceVersion } = persistentVolume.metadata;
     const wanted = volumeSize(persistentVolume);
-    if (known.isRefused || !isLess(known.size, wanted)) return undefined;
+    if (known.isRefused) return undefined;
+    if (!isLess(known.size, wanted)) {
+      known.seen = { uid, resourceVersion };
+      return undefined;
+    }
     try {
       const claim = await this.#claim(volume, signal);
       await this.#expand({ volume: { ...volume, persistentVolume }, claim, size: wanted, known, call }, signal);
@@ -168,11 +176,16 @@ export class Expansions {
     }
   }
 
-  /** Undefined: it cannot be read now; a later sync retries. */
-  async #peek(known: PersistentVolume, signal: AbortSignal): Promise<PersistentVolume | undefined> {
-    const { name } = known.metadata;
+  /** Undefined: it has not changed since, or cannot be read now; a later sync retries. */
+  async #peek(
+    name: string,
+    seen: ObjectVersion | undefined,
+    signal: AbortSignal,
+  ): Promise<PersistentVolume | undefined> {
+    const storage = this.#deps.storage();
     try {
-      return await this.#deps.storage()?.persistentVolume(name, signal, known);
+      if (seen === undefined) return await storage?.persistentVolume(name, signal);
+      return await storage?.changedVolume(name, seen, signal);
     } catch (error) {
       signal.throwIfAborted();
       this.#deps.log.debug("cannot check a volume's size", { volume: name, error: errorMessage(error) });
@@ -186,6 +199,7 @@ export class Expansions {
       hasFailed: false,
       isRefused: false,
       lookedAtMs: Number.NEGATIVE_INFINITY,
+      seen: undefined,
       isKept: false,
       pods: 0,
     };

@@ -16,7 +16,7 @@ export class CallScope implements Disposable {
   readonly timeoutMs: number | undefined;
   #end: CallEnd | undefined;
   #reason: unknown;
-  #onEnd: (() => void) | undefined;
+  #onEnd: ((error: RpcError) => void) | undefined;
   readonly #listening: Disposable | undefined;
   readonly #clock: Clock;
   readonly #startedMs: number;
@@ -44,6 +44,12 @@ export class CallScope implements Disposable {
     if (this.#end !== undefined) throw ended();
   }
 
+  /** Calls back as soon as this side ends the call; at once if it has. One at a time. */
+  whenEnded(callback: (error: RpcError) => void): void {
+    this.#onEnd = callback;
+    if (this.#end !== undefined) callback(ended());
+  }
+
   /**
    * The result of `work`, or a rejection as soon as this side ends the call. One at a time.
    * @param undo called in that case, because the work itself continues
@@ -51,11 +57,10 @@ export class CallScope implements Disposable {
   async within<T>(work: Promise<T>, undo?: () => void): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     work.then(resolve, reject);
-    this.#onEnd = () => {
-      reject(ended());
+    this.whenEnded((error) => {
+      reject(error);
       undo?.();
-    };
-    if (this.#end !== undefined) this.#onEnd();
+    });
     return await promise;
   }
 
@@ -97,7 +102,7 @@ export class CallScope implements Disposable {
     this.#end = end;
     this.#reason = reason;
     this[Symbol.dispose]();
-    this.#onEnd?.();
+    this.#onEnd?.(ended());
   }
 }
 

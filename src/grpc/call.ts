@@ -52,7 +52,9 @@ export class OneMessage implements ResponseSink {
 
   constructor(maxBytes: number) {
     const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
-    [this.message, this.#resolve, this.#reject] = [promise, resolve, reject];
+    this.message = promise;
+    this.#resolve = resolve;
+    this.#reject = reject;
     this.#frames = new Frames(maxBytes);
   }
 
@@ -68,9 +70,14 @@ export class OneMessage implements ResponseSink {
       if (this.#found !== undefined) throw new RpcError("Unimplemented", "the response has more than one message");
       this.#found = found;
     } catch (error) {
-      this.#reject(error);
-      this.stream?.cancel();
+      this.giveUp(error);
     }
+  }
+
+  /** No more of the response is wanted: the message rejects with the error. */
+  giveUp(error: unknown): void {
+    this.#reject(error);
+    this.stream?.cancel();
   }
 
   end(error: Error | undefined): void {

@@ -58,8 +58,8 @@ class MethodCaller {
     try {
       const answer = new OneMessage(maxMessageBytes);
       await this.#send(request, scope, answer);
-      const message = await scope.within(answer.message, () => answer.stream?.cancel());
-      return decode(this.#method.output, message);
+      scope.whenEnded((error) => answer.giveUp(error));
+      return decode(this.#method.output, await answer.message);
     } catch (error) {
       throw this.#errorOf(error, scope);
     }

@@ -46,9 +46,8 @@ export class Frames {
     if (this.#wanted === undefined || this.#bytes < this.#wanted) return undefined;
     const all = this.#joined();
     const message = all.subarray(prefixBytes, this.#wanted);
-    const rest = all.subarray(this.#wanted);
-    this.#pieces = rest.length > 0 ? [rest] : [];
-    this.#bytes = rest.length;
+    this.#pieces = all.length === this.#wanted ? [] : [all.subarray(this.#wanted)];
+    this.#bytes -= this.#wanted;
     this.#wanted = undefined;
     this.#look();
     return message;

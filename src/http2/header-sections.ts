@@ -59,5 +59,5 @@ function headerPart(taken: Frame): Buffer {
   const priorityBytes = (taken.flag & flags.priority) === 0 ? 0 : 5;
   const part = unpadded(taken);
   if (part.length < priorityBytes) throw new HttpSyntaxError("a frame is cut off");
-  return part.subarray(priorityBytes);
+  return priorityBytes === 0 ? part : part.subarray(priorityBytes);
 }

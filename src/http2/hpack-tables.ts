@@ -1,5 +1,4 @@
-/** The static table of HPACK (RFC 7541, appendix A): index 1 is the first. */
-export const staticTable: readonly (readonly [name: string, value: string])[] = [
+const fields: readonly (readonly [name: string, value: string])[] = [
   [":authority", ""],
   [":method", "GET"],
   [":method", "POST"],
@@ -26,6 +25,15 @@ export const staticTable: readonly (readonly [name: string, value: string])[] = 
     ...["user-agent", "vary", "via", "www-authenticate"],
   ].map((name) => [name, ""] as const),
 ];
+
+/** A header, or an entry of a table. */
+export interface Field {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** The static table of HPACK (RFC 7541, appendix A): index 1 is the first. */
+export const staticTable: readonly Field[] = fields.map(([name, value]) => ({ name, value }));
 
 /**
  * The length in bits of each byte's Huffman code (RFC 7541, appendix B). The code is canonical, so the lengths define

@@ -1,8 +1,6 @@
-import { huffmanCodes, staticTable } from "./hpack-tables.ts";
+import { type Field, huffmanCodes, staticTable } from "./hpack-tables.ts";
 import { HttpSyntaxError } from "./syntax-error.ts";
 import { varint } from "../base/varint.ts";
-
-type Field = readonly [name: string, value: string];
 
 /** Overhead of an entry of the dynamic table (RFC 7541 §4.1). */
 const entryOverhead = 32;
@@ -35,11 +33,10 @@ export class HpackDecoder {
     const fields = new Map<string, string>();
     let bytes = 0;
     const put = (field: Field): void => {
-      const [name, value] = field;
       bytes += sizeOf(field);
       if (bytes > this.#maxListBytes) throw new HttpSyntaxError(`its headers exceed ${this.#maxListBytes} bytes`);
-      const known = fields.get(name);
-      fields.set(name, known === undefined ? value : `${known}, ${value}`);
+      const known = fields.get(field.name);
+      fields.set(field.name, known === undefined ? field.value : `${known}, ${field.value}`);
     };
     for (let updates = 0; !cursor.isAtEnd;) {
       const first = cursor.peek();
@@ -61,8 +58,8 @@ export class HpackDecoder {
 
   #literal(cursor: BlockCursor, prefixBits: number): Field {
     const index = cursor.integer(prefixBits);
-    const name = index === 0 ? cursor.text() : this.#entry(index)[0];
-    return [name, cursor.text()];
+    const name = index === 0 ? cursor.text() : this.#entry(index).name;
+    return { name, value: cursor.text() };
   }
 
   #entry(index: number): Field {
@@ -139,7 +136,7 @@ function encodeLength(value: number): readonly number[] {
   return [shortLength, ...varint(value - shortLength)];
 }
 
-function sizeOf([name, value]: Field): number {
+function sizeOf({ name, value }: Field): number {
   return name.length + value.length + entryOverhead;
 }
 
@@ -184,9 +181,10 @@ class BlockCursor {
     const length = this.integer(7);
     const end = this.#at + length;
     if (end > this.#block.length) throw broken();
-    const bytes = this.#block.subarray(this.#at, end);
+    const start = this.#at;
     this.#at = end;
-    return isCompressed ? huffmanText(bytes) : bytes.toString("latin1");
+    if (isCompressed) return huffmanText(this.#block.subarray(start, end));
+    return this.#block.toString("latin1", start, end);
   }
 
   #next(): number {

@@ -99,7 +99,11 @@ export class Http2Connection {
       response.stream = this.#session.request(block, Buffer.from(body), response, true);
       aborting = onAbort(signal, () => response.abort());
       const { ":status": status, ...rest } = Object.fromEntries(await response.head);
-      return { status: Number(status), headers: rest, body: this.#body(response, signal) };
+      return {
+        status: Number(status),
+        headers: rest,
+        body: response.body(signal, (error) => connectionError(this.#endpoint, error)),
+      };
     } catch (error) {
       signal.throwIfAborted();
       const failure = connectionError(this.#endpoint, error);
@@ -133,19 +137,6 @@ export class Http2Connection {
       this.#session.push(chunk);
     } catch (error) {
       this.#socket.destroy(error instanceof Error ? error : undefined);
-    }
-  }
-
-  async *#body(response: StreamedResponse, signal: AbortSignal): AsyncIterable<Uint8Array> {
-    try {
-      for await (const piece of response.body()) {
-        signal.throwIfAborted();
-        yield piece;
-      }
-      signal.throwIfAborted();
-    } catch (error) {
-      signal.throwIfAborted();
-      throw connectionError(this.#endpoint, error);
     }
   }
 

@@ -42,10 +42,14 @@ export class StreamedResponse implements ResponseSink {
     this.end(new Error("the request was canceled"));
   }
 
-  /** The body, to be read once; throws the stream's error. */
-  async *body(): AsyncGenerator<Uint8Array, undefined> {
+  /**
+   * The body, to be read once; throws the signal's reason, or the stream's error.
+   * @param failed what a stream's error is to the reader
+   */
+  async *body(signal: AbortSignal, failed: (error: Error) => Error): AsyncGenerator<Uint8Array, undefined> {
     try {
       for (;;) {
+        signal.throwIfAborted();
         const piece = this.#pieces.shift();
         if (piece !== undefined) {
           this.stream?.consumed(piece.length);
@@ -57,7 +61,7 @@ export class StreamedResponse implements ResponseSink {
         } else if (this.#end.error === undefined) {
           return undefined;
         } else {
-          throw this.#end.error;
+          throw failed(this.#end.error);
         }
       }
     } finally {

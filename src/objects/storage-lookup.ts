@@ -1,3 +1,4 @@
+import type { ObjectVersion } from "../api-client/resource.ts";
 import type { PersistentVolume } from "../api/persistent-volume.ts";
 import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
 import type { VolumeAttachment } from "../api/volume-attachment.ts";
@@ -8,8 +9,9 @@ import type { VolumeAttachment } from "../api/volume-attachment.ts";
  */
 export interface StorageLookup {
   claim(namespace: string, name: string, signal: AbortSignal): Promise<PersistentVolumeClaim>;
-  /** @param known what it was last read as: returned as it is if it has not changed */
-  persistentVolume(name: string, signal: AbortSignal, known?: PersistentVolume): Promise<PersistentVolume>;
+  persistentVolume(name: string, signal: AbortSignal): Promise<PersistentVolume>;
+  /** Undefined: it still has the version that was seen. */
+  changedVolume(name: string, seen: ObjectVersion, signal: AbortSignal): Promise<PersistentVolume | undefined>;
   attachment(name: string, signal: AbortSignal): Promise<VolumeAttachment>;
   /** @param patch a merge patch; with a resource version only of that claim */
   patchClaimStatus(namespace: string, name: string, patch: object, signal: AbortSignal): Promise<PersistentVolumeClaim>;

@@ -1,6 +1,12 @@
 import type { ApiClient } from "../api-client/client.ts";
 import { ApiError, askedPauseMs } from "../api-client/api-error.ts";
-import { type ApiObject, decoder, type ObjectPlace, type Resource } from "../api-client/resource.ts";
+import {
+  type ApiObject,
+  decoder,
+  type ObjectPlace,
+  type ObjectVersion,
+  type Resource,
+} from "../api-client/resource.ts";
 import { PersistentVolume } from "../api/persistent-volume.ts";
 import { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
 import { VolumeAttachment } from "../api/volume-attachment.ts";
@@ -30,9 +36,9 @@ const attachments: Resource<VolumeAttachment> = {
 
 /** The objects behind claims, from the API server. */
 export class StorageObjects implements StorageLookup {
-  readonly #client: Pick<ApiClient, "get" | "patch">;
+  readonly #client: Pick<ApiClient, "get" | "getOther" | "patch">;
 
-  constructor(client: Pick<ApiClient, "get" | "patch">) {
+  constructor(client: Pick<ApiClient, "get" | "getOther" | "patch">) {
     this.#client = client;
   }
 
@@ -40,8 +46,13 @@ export class StorageObjects implements StorageLookup {
     return await this.#get(claims, { namespace, name }, signal);
   }
 
-  async persistentVolume(name: string, signal: AbortSignal, known?: PersistentVolume): Promise<PersistentVolume> {
-    return await this.#get(persistentVolumes, { name }, signal, known);
+  async persistentVolume(name: string, signal: AbortSignal): Promise<PersistentVolume> {
+    return await this.#get(persistentVolumes, { name }, signal);
+  }
+
+  async changedVolume(name: string, seen: ObjectVersion, signal: AbortSignal): Promise<PersistentVolume | undefined> {
+    const call = { lane: "objects", resource: persistentVolumes, place: { name }, signal } as const;
+    return await this.#answer(signal, () => this.#client.getOther(call, seen));
   }
 
   async attachment(name: string, signal: AbortSignal): Promise<VolumeAttachment> {
@@ -59,13 +70,8 @@ export class StorageObjects implements StorageLookup {
     return await this.#answer(signal, () => this.#client.patch(call, "merge", patch));
   }
 
-  async #get<T extends ApiObject>(
-    resource: Resource<T>,
-    place: ObjectPlace,
-    signal: AbortSignal,
-    known?: T,
-  ): Promise<T> {
-    return await this.#answer(signal, () => this.#client.get({ lane: "objects", resource, place, signal }, known));
+  async #get<T extends ApiObject>(resource: Resource<T>, place: ObjectPlace, signal: AbortSignal): Promise<T> {
+    return await this.#answer(signal, () => this.#client.get({ lane: "objects", resource, place, signal }));
   }
 
   async #answer<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {

@@ -11,8 +11,14 @@ import { driverOf } from "./volume-spec.ts";
 interface Running {
   readonly kept: KeptPod;
   readonly volume: Volume;
-  readonly controller: AbortController;
   readonly ended: Promise<void>;
+}
+
+/** Upkeep of a pod's volumes in progress. */
+interface PodUpkeep {
+  readonly controller: AbortController;
+  /** By volume and kind. */
+  readonly running: Map<string, Running>;
 }
 
 export interface UpkeepDependencies {
@@ -28,8 +34,7 @@ export class VolumeUpkeeps {
   readonly #log: Logger;
   readonly #waits: UpkeepDependencies["waits"];
   readonly #setUp: Pick<VolumeSetUp, "upkeepsOf" | "keepUp">;
-  /** Upkeep in progress, by pod, then by volume and kind. */
-  readonly #running = new Map<PodUid, Map<string, Running>>();
+  readonly #pods = new Map<PodUid, PodUpkeep>();
 
   constructor({ log, waits }: UpkeepDependencies, setUp: Pick<VolumeSetUp, "upkeepsOf" | "keepUp">) {
     this.#log = log;
@@ -57,9 +62,10 @@ export class VolumeUpkeeps {
    * driver's call comes to its end first.
    */
   async stop(uid: PodUid): Promise<void> {
-    const running = [...(this.#running.get(uid)?.values() ?? [])];
-    for (const { controller } of running) controller.abort(new Error("the pod's volumes are being removed"));
-    await Promise.all(running.map((one) => this.#ended(one)));
+    const own = this.#pods.get(uid);
+    if (own === undefined) return;
+    own.controller.abort(new Error("the pod's volumes are being removed"));
+    await Promise.all([...own.running.values()].map((one) => this.#ended(one)));
   }
 
   async #ended({ kept: { pod, memory }, volume, ended }: Running): Promise<void> {
@@ -78,7 +84,7 @@ export class VolumeUpkeeps {
 
   /** Cancels all upkeep. Resolves when it has ended. */
   async close(): Promise<void> {
-    await Promise.all([...this.#running.keys()].map((uid) => this.stop(uid)));
+    await Promise.all([...this.#pods.keys()].map((uid) => this.stop(uid)));
   }
 
   #beginDue(kept: KeptPod, volume: Volume, upkeeps: readonly VolumeUpkeep[]): void {
@@ -91,16 +97,15 @@ export class VolumeUpkeeps {
   /** @param kind one of each at a time, for each volume */
   #begin(kept: KeptPod, volume: Volume, kind: string, work: (signal: AbortSignal) => Promise<void>): void {
     const { uid } = kept.pod.metadata;
-    const running = this.#running.get(uid) ?? new Map<string, Running>();
+    const own = this.#pods.get(uid) ?? { controller: new AbortController(), running: new Map<string, Running>() };
     const key = `${volume.name} ${kind}`;
-    if (running.has(key)) return;
-    this.#running.set(uid, running);
-    const controller = new AbortController();
-    const ended = this.#run(kept, volume, controller.signal, work).finally(() => {
-      running.delete(key);
-      if (running.size === 0) this.#running.delete(uid);
+    if (own.running.has(key)) return;
+    this.#pods.set(uid, own);
+    const ended = this.#run(kept, volume, own.controller.signal, work).finally(() => {
+      own.running.delete(key);
+      if (own.running.size === 0) this.#pods.delete(uid);
     });
-    running.set(key, { kept, volume, controller, ended });
+    own.running.set(key, { kept, volume, ended });
   }
 
   async #run(

@@ -1,3 +1,4 @@
+import { isVersion, type ObjectVersion } from "../../src/api-client/resource.ts";
 import type { PersistentVolume } from "../../src/api/persistent-volume.ts";
 import type { PersistentVolumeClaim } from "../../src/api/persistent-volume-claim.ts";
 import type { VolumeAttachment } from "../../src/api/volume-attachment.ts";
@@ -9,6 +10,8 @@ export class TestStorage implements StorageLookup {
   readonly volumes = new Map<string, PersistentVolume>();
   readonly attachments = new Map<string, VolumeAttachment>();
   looks = 0;
+  /** Looks at PersistentVolumes that had not changed. */
+  unchanged = 0;
   /** Of claims' statuses. */
   readonly patches: object[] = [];
 
@@ -19,6 +22,13 @@ export class TestStorage implements StorageLookup {
 
   async persistentVolume(name: string): Promise<PersistentVolume> {
     return found(this.volumes.get(name), "persistentvolumes", name);
+  }
+
+  async changedVolume(name: string, seen: ObjectVersion): Promise<PersistentVolume | undefined> {
+    const volume = await this.persistentVolume(name);
+    const isSeen = isVersion(volume, seen);
+    if (isSeen) this.unchanged++;
+    return isSeen ? undefined : volume;
   }
 
   async attachment(name: string): Promise<VolumeAttachment> {
