@@ -82,8 +82,12 @@ function refuseLazyCommonJs({ inputs }: Metafile): void {
 /**
  * The entry point. V8's code cache is stored beside the modules: Node.js uses it only with the same version and V8
  * flags, and compiles otherwise. The directory may be moved.
+ *
+ * Small buffers are pieces of larger ones. Of those, Node.js 26 makes 64 KiB each, and a dozen are kept for a few bytes:
+ * constants of its modules, the last message of a watch.
  */
 const entry = `import { enableCompileCache } from "node:module";
+Buffer.poolSize = 8 * 1024;
 const directory = import.meta.dirname + "/${compileCacheName}";
 try {
   enableCompileCache({ directory, portable: true });

@@ -14,7 +14,8 @@ const pods = 20;
 const volumesEach = 10;
 /** By then what follows the start is done. */
 const calmMs = 60_000;
-const restMs = 120_000;
+/** Memory rises by some MiB between two collections, which are one or two minutes apart: this spans several. */
+const restMs = 240_000;
 const scrapeMs = 60_000;
 const atMost = 1.05;
 

@@ -1,5 +1,7 @@
 import { flags, frameTypes, headerBytes, writeHeader } from "./frames.ts";
 
+const nothing = Buffer.alloc(0);
+
 /** A request as far as it is not sent: its headers, then its body as the server's windows allow. */
 export class RequestBody {
   /** Bytes of the body that the server takes on this stream. */
@@ -56,7 +58,8 @@ export class RequestBody {
       const part = this.#body.subarray(from, Math.min(from + maxFrameBytes, most));
       put(frameTypes.data, from + part.length === this.#body.length ? flags.endStream : 0, part);
     }
-    this.#body = this.#body.subarray(most);
+    // A view of nothing would keep the memory that it is a view of, as long as a watch lasts.
+    this.#body = most === this.#body.length ? nothing : this.#body.subarray(most);
     this.window -= most;
     return { frames, ofWindow: most };
   }
