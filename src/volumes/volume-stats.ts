@@ -1,7 +1,6 @@
 import { onAbort } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
-import { TimerQueue } from "../base/timer-queue.ts";
 import type { PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
@@ -39,22 +38,19 @@ export interface MeasuredVolume extends Pick<MeteredVolume, "podVolume" | "claim
   readonly figures: VolumeFigures;
 }
 
-/** Spreads the first measurements of pods that start together. */
+/** Volumes of pods that start together are measured for the first time together. */
 const firstWithinMs = 2_000;
 /** How long measurements are shown, in periods: outdated values are worse than none. */
 const shownPeriods = 5;
-
-/** A pod's volumes are measured in one go: to wake up for each costs more than to measure it. */
-interface PodEntry {
-  /** By the volume's name in the pod. */
-  readonly volumes: Map<string, Entry>;
-  /** The next measurement; undefined: nothing is measured yet. */
-  due: (Disposable & { readonly atMs: number }) | undefined;
-}
+/** Volumes of a driver that are measured at the same time; some more after each `patienceMs`, as for one that hangs. */
+const atOnce = 5;
+const patienceMs = 1_000;
 
 interface Entry {
   volume: MeteredVolume;
   isBeingMeasured: boolean;
+  /** It was tried. */
+  isTried: boolean;
   /** Monotonic ms. */
   measuredAtMs: number;
   measured: MeasuredVolume | undefined;
@@ -65,50 +61,53 @@ interface Entry {
 }
 
 /**
- * Measures pods' external volumes every one to two periods (upstream's volume stat calculators). One that does not
- * respond delays no other.
+ * Measures pods' external volumes every one to two periods (upstream's volume stat calculators). All of the node's are
+ * measured in one go: to wake up for each pod costs more than to measure its volumes. One that does not respond delays
+ * no other for long.
  */
 export class VolumeStats {
   readonly #deps: VolumeStatsDependencies;
   readonly #periodMs: number;
-  readonly #timers: TimerQueue;
   readonly #running = new Set<Promise<void>>();
   /** While volumes are measured. */
   #signal: AbortSignal | undefined;
-  readonly #pods = new Map<PodUid, PodEntry>();
+  /** By the volume's name in the pod. */
+  readonly #pods = new Map<PodUid, Map<string, Entry>>();
+  /** The next measurement of those that were never measured, and of all. */
+  #first: Disposable | undefined;
+  #next: Disposable | undefined;
 
   /** @param periodMs volumeStatsAggPeriod; not positive: nothing is measured */
   constructor(deps: VolumeStatsDependencies, periodMs: number) {
     this.#deps = deps;
     this.#periodMs = periodMs;
-    this.#timers = new TimerQueue(deps.clock, "a volume to be measured");
   }
 
   /** Call after the volume was set up; may be repeated. */
   add(volume: MeteredVolume): void {
     if (this.#periodMs <= 0) return;
     const { uid } = volume.pod;
-    const own: PodEntry = this.#pods.get(uid) ?? { volumes: new Map<string, Entry>(), due: undefined };
+    const own = this.#pods.get(uid) ?? new Map<string, Entry>();
     this.#pods.set(uid, own);
-    const known = own.volumes.get(volume.podVolume);
+    const known = own.get(volume.podVolume);
     if (known !== undefined) {
       known.volume = volume;
       return;
     }
-    own.volumes.set(volume.podVolume, {
+    own.set(volume.podVolume, {
       volume,
       isBeingMeasured: false,
+      isTried: false,
       measuredAtMs: Number.NEGATIVE_INFINITY,
       measured: undefined,
       problem: "",
       abnormal: "",
     });
-    this.#schedule(own, 0, firstWithinMs);
+    this.#schedule();
   }
 
   /** Call before the pod's volumes are removed. */
   forget(uid: PodUid): void {
-    this.#pods.get(uid)?.due?.[Symbol.dispose]();
     this.#pods.delete(uid);
     this.#deps.waits.forget(uid, ["measure"]);
   }
@@ -116,49 +115,76 @@ export class VolumeStats {
   /** The recent measurements of the pod's volumes. */
   of(uid: PodUid): readonly MeasuredVolume[] {
     const sinceMs = this.#deps.clock.monotonic() - shownPeriods * this.#periodMs;
-    const entries = [...(this.#pods.get(uid)?.volumes.values() ?? [])];
+    const entries = [...(this.#pods.get(uid)?.values() ?? [])];
     return entries.flatMap(({ measured = [], measuredAtMs }) => (measuredAtMs >= sinceMs ? measured : []));
   }
 
   /** Runs until the signal aborts. Rejects only for a defect. */
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
-    for (const own of this.#pods.values()) this.#schedule(own, 0, firstWithinMs);
+    this.#schedule();
     const ended = Promise.withResolvers<void>();
     using _abort = onAbort(signal, ended.resolve);
     await ended.promise;
     this.#signal = undefined;
-    this.#timers[Symbol.dispose]();
-    for (const own of this.#pods.values()) own.due = undefined;
+    this.#first?.[Symbol.dispose]();
+    this.#next?.[Symbol.dispose]();
     await Promise.all(this.#running);
   }
 
-  /** Measures the pod's volumes after a random time of at least `leastMs`, or when they are due before. */
-  #schedule(own: PodEntry, leastMs: number, spreadMs: number): void {
+  #schedule(): void {
+    if (this.#signal === undefined || this.#pods.size === 0) return;
+    const { clock, random } = this.#deps;
+    this.#first ??= clock.timer("new volumes to be measured", firstWithinMs * random.uniform(), () => {
+      this.#first = undefined;
+      this.#measureAll(({ isTried }) => !isTried);
+    });
+    this.#scheduleNext();
+  }
+
+  #scheduleNext(): void {
+    const { clock, random } = this.#deps;
+    this.#next ??= clock.timer("volumes to be measured", this.#periodMs * (1 + random.uniform()), () => {
+      this.#next = undefined;
+      if (this.#pods.size === 0) return;
+      this.#scheduleNext();
+      this.#measureAll(() => true);
+    });
+  }
+
+  #measureAll(isDue: (entry: Entry) => boolean): void {
     const signal = this.#signal;
     if (signal === undefined) return;
-    const { clock, random } = this.#deps;
-    const atMs = clock.monotonic() + leastMs + spreadMs * random.uniform();
-    if (own.due !== undefined) {
-      if (own.due.atMs <= atMs) return;
-      own.due[Symbol.dispose]();
-    }
-    const timer = this.#timers.at(atMs, () => {
-      own.due = undefined;
-      for (const entry of own.volumes.values()) {
-        if (entry.isBeingMeasured) continue;
-        const measuring = this.#measure(entry, signal).finally(() => this.#running.delete(measuring));
-        this.#running.add(measuring);
+    const due = [...this.#pods.values()].flatMap((own) => [...own.values()]).filter(isDue);
+    for (const ofDriver of Map.groupBy(due, ({ volume }) => volume.driver).values()) this.#inTurn(ofDriver, signal);
+  }
+
+  /** Measures some at a time, and more of them while these take long. */
+  #inTurn(entries: readonly Entry[], signal: AbortSignal): void {
+    const waiting = entries.values();
+    let more: Disposable | undefined;
+    const work = async (): Promise<void> => {
+      for (const entry of waiting) {
+        if (entry.isBeingMeasured || !this.#isKnown(entry) || signal.aborted) continue;
+        await this.#measure(entry, signal);
       }
-      this.#schedule(own, this.#periodMs, this.#periodMs);
-    });
-    own.due = Object.assign(timer, { atMs });
+      more?.[Symbol.dispose]();
+    };
+    const begin = (): void => {
+      more = this.#deps.clock.timer("volumes that are being measured", patienceMs, begin);
+      for (let i = 0; i < atOnce; i++) {
+        const working = work().finally(() => this.#running.delete(working));
+        this.#running.add(working);
+      }
+    };
+    begin();
   }
 
   async #measure(entry: Entry, signal: AbortSignal): Promise<void> {
     const { clock, waits, measured } = this.#deps;
     const { pod, name, driver, meter } = entry.volume;
     entry.isBeingMeasured = true;
+    entry.isTried = true;
     const end = waits.begin({ pod, volume: name, driver, operation: "measure" });
     const beganMs = clock.monotonic();
     try {
@@ -177,7 +203,7 @@ export class VolumeStats {
   }
 
   #isKnown(entry: Entry): boolean {
-    return this.#pods.get(entry.volume.pod.uid)?.volumes.get(entry.volume.podVolume) === entry;
+    return this.#pods.get(entry.volume.pod.uid)?.get(entry.volume.podVolume) === entry;
   }
 
   #answered(entry: Entry, figures: VolumeFigures | undefined): void {
