@@ -1,8 +1,9 @@
 import { settlesBefore } from "./settling.ts";
+import { TransientList } from "./transient-list.ts";
 import type { Clock } from "../ports/clock.ts";
 
 /** What listens to each signal, in the order in which it began to. */
-const listeners = new WeakMap<AbortSignal, Set<AbortListening>>();
+const listeners = new WeakMap<AbortSignal, TransientList<() => void>>();
 
 /**
  * Calls `callback` when the signal aborts (at once when it has); dispose of the result to stop listening. Both take the same
@@ -10,19 +11,16 @@ const listeners = new WeakMap<AbortSignal, Set<AbortListening>>();
  */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): Disposable {
   if (signal?.aborted) callback();
-  if (signal === undefined || signal.aborted) return new AbortListening(undefined, callback);
-  const all = listeners.get(signal) ?? listenTo(signal);
-  const listening = new AbortListening(all, callback);
-  all.add(listening);
-  return listening;
+  if (signal === undefined || signal.aborted) return { [Symbol.dispose]: () => {} };
+  return (listeners.get(signal) ?? listenTo(signal)).add(callback);
 }
 
-function listenTo(signal: AbortSignal): Set<AbortListening> {
-  const all = new Set<AbortListening>();
+function listenTo(signal: AbortSignal): TransientList<() => void> {
+  const all = new TransientList<() => void>();
   listeners.set(signal, all);
   const abort = (): void => {
     listeners.delete(signal);
-    for (const { callback } of all) callback();
+    for (const callback of all) callback();
     // Otherwise a holder of the signal would keep them in memory.
     all.clear();
   };
@@ -33,20 +31,6 @@ function listenTo(signal: AbortSignal): Set<AbortListening> {
 /** Resolves with the promise, or as soon as the signal aborts: for waits that are over then, whatever came of them. */
 export async function orAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
   if (await settlesBefore(promise, (over) => onAbort(signal, over))) await promise;
-}
-
-class AbortListening implements Disposable {
-  readonly callback: () => void;
-  readonly #all: Set<AbortListening> | undefined;
-
-  constructor(all: Set<AbortListening> | undefined, callback: () => void) {
-    this.#all = all;
-    this.callback = callback;
-  }
-
-  [Symbol.dispose](): void {
-    this.#all?.delete(this);
-  }
 }
 
 /** A signal that aborts with either of the two; dispose of it to remove its listeners. */

@@ -1,6 +1,7 @@
 import type { Clock } from "../ports/clock.ts";
 import { errorMessage } from "./errors.ts";
 import { settlesBefore } from "./settling.ts";
+import { TransientMap } from "./transient-map.ts";
 
 interface Outstanding {
   readonly sinceMs: number;
@@ -16,7 +17,7 @@ interface Outstanding {
 export class BoundedSources {
   readonly #clock: Clock;
   readonly #limitMs: number;
-  readonly #outstanding = new Map<string, Outstanding>();
+  readonly #outstanding = new TransientMap<string, Outstanding>();
 
   constructor(clock: Clock, limitMs: number) {
     this.#clock = clock;

@@ -1,11 +1,12 @@
+import { TransientList } from "./transient-list.ts";
+
 /** Calls its listeners for each event, in the order of their registration. They must not throw. */
 export class Emitter<T = void> {
-  readonly #listeners = new Set<(value: T) => void>();
+  readonly #listeners = new TransientList<(value: T) => void>();
 
   /** Calls `listener` until the result is disposed of. */
   on(listener: (value: T) => void): Disposable {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+    return this.#listeners.add(listener);
   }
 
   emit(value: T): void {

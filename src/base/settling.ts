@@ -1,20 +1,18 @@
+import { TransientList } from "./transient-list.ts";
+
 /** What listens to each promise that has not settled yet, in the order in which it began to. */
-const listeners = new WeakMap<Promise<unknown>, Set<() => void>>();
+const listeners = new WeakMap<Promise<unknown>, TransientList<() => void>>();
 
 /**
  * Calls `listener` once the promise settles, until the result is disposed of. What `then` adds to a promise stays until it
  * settles: repeated waits for something absent, such as a driver, would fill the memory.
  */
 export function onSettled(promise: Promise<unknown>, listener: () => void): Disposable {
-  const all = listeners.get(promise) ?? listenTo(promise);
-  // Its own, as one function may listen twice.
-  const own = (): void => listener();
-  all.add(own);
-  return { [Symbol.dispose]: () => void all.delete(own) };
+  return (listeners.get(promise) ?? listenTo(promise)).add(listener);
 }
 
-function listenTo(promise: Promise<unknown>): Set<() => void> {
-  const all = new Set<() => void>();
+function listenTo(promise: Promise<unknown>): TransientList<() => void> {
+  const all = new TransientList<() => void>();
   listeners.set(promise, all);
   const end = (): void => {
     listeners.delete(promise);

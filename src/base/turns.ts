@@ -1,8 +1,9 @@
 import { Semaphore } from "./semaphore.ts";
+import { TransientMap } from "./transient-map.ts";
 
 /** One at a time for each name. Nothing is kept of a name that nobody holds. */
 export class Turns {
-  readonly #turns = new Map<string, Semaphore>();
+  readonly #turns = new TransientMap<string, Semaphore>();
 
   /** Waits for the name's turn, which ends with disposal. Rejects with the signal's reason when it aborts first. */
   async take(name: string, signal?: AbortSignal): Promise<Disposable> {
@@ -21,6 +22,6 @@ export class Turns {
 
   /** The names that somebody holds, for diagnostics. */
   get held(): readonly string[] {
-    return [...this.#turns.keys()];
+    return this.#turns.keys();
   }
 }

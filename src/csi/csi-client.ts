@@ -1,5 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { orAborted } from "../base/abort.ts";
+import { TransientList } from "../base/transient-list.ts";
 import type { StorageOperationName } from "../journal/observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
@@ -71,7 +72,7 @@ export class CsiClient implements Disposable {
   readonly name: string;
   readonly accessModes: AccessModes;
   readonly #parts: CsiClientParts;
-  readonly #outstanding = new Set<OutstandingCsiCall>();
+  readonly #outstanding = new TransientList<OutstandingCsiCall>();
   readonly #closed = new AbortController();
   /** Called once it has closed after its last call; undefined: it is registered. */
   #retired: (() => void) | undefined;
@@ -219,7 +220,7 @@ export class CsiClient implements Disposable {
   ): Promise<T> {
     const { clock, called } = this.#parts;
     const entry = { driver: this.name, method, volume: volume ?? "", sinceMonotonicMs: clock.monotonic() };
-    this.#outstanding.add(entry);
+    const outstanding = this.#outstanding.add(entry);
     let code = "OK";
     try {
       return await call({ signal, timeoutMs: callLimitMs });
@@ -228,7 +229,7 @@ export class CsiClient implements Disposable {
       ({ code } = failure);
       throw failure;
     } finally {
-      this.#outstanding.delete(entry);
+      outstanding[Symbol.dispose]();
       called(this.name, `/csi.v1.Node/${method}`, code, clock.monotonic() - entry.sinceMonotonicMs, migrated);
       this.#closeIdle();
     }

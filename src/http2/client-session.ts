@@ -1,3 +1,4 @@
+import { TransientMap } from "../base/transient-map.ts";
 import { ClientStream, type ResponseSink } from "./client-stream.ts";
 import { ConnectionLostError, StreamResetError } from "./errors.ts";
 import {
@@ -62,7 +63,7 @@ export class ClientSession {
   readonly #events: SessionEvents;
   readonly #frames = new FrameReader();
   readonly #sections: HeaderSections;
-  readonly #streams = new Map<number, ClientStream>();
+  readonly #streams = new TransientMap<number, ClientStream>();
   /** Requests that wait for others to end. */
   readonly #waiting: ClientStream[] = [];
   readonly #pings: (() => void)[] = [];
@@ -281,7 +282,7 @@ export class ClientSession {
   /** @param last the last stream whose request is processed */
   #goAway(last: number, words: string): void {
     this.#isRetired = true;
-    const refused = [...this.#streams.values()].filter(({ id }) => id > last);
+    const refused = this.#streams.values().filter(({ id }) => id > last);
     for (const { id } of refused) this.#streams.delete(id);
     const error = new StreamResetError(errorCodes.refusedStream, words);
     for (const stream of [...refused, ...this.#waiting.splice(0)]) stream.end(error);

@@ -1,5 +1,6 @@
 import { invariant } from "../base/invariant.ts";
 import { onAbort } from "../base/abort.ts";
+import { TransientMap } from "../base/transient-map.ts";
 
 interface Running<T> {
   readonly promise: Promise<T>;
@@ -12,7 +13,7 @@ interface Running<T> {
  * signal aborts when there are no waiters left.
  */
 export class SharedWork<T> {
-  readonly #running = new Map<string, Running<T>>();
+  readonly #running = new TransientMap<string, Running<T>>();
 
   /** Waits for the work under `key`, starting it with `start` if necessary. Rejects as the work or the signal does. */
   async join(key: string, start: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {

@@ -3,6 +3,7 @@ import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
 import { Places } from "../base/places.ts";
 import type { StartUp } from "../base/start-up.ts";
+import { TransientMap } from "../base/transient-map.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import type { Observer } from "../journal/observer.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -81,7 +82,7 @@ export class Pleg {
   readonly #named = new Map<PodUid, NamedIds>();
   readonly #afresh = new Set<PodUid>();
   /** Deferred inspections ({@link requestInspectSoon}); any other inspection of the pod replaces them. */
-  readonly #soon = new Map<PodUid, Disposable>();
+  readonly #soon = new TransientMap<PodUid, Disposable>();
   /** Pods that their workers are stopping ({@link ending}). */
   readonly #ending = new Set<PodUid>();
   /** Pods whose last inspection failed: the earlier status stays valid, and the next relist retries. */

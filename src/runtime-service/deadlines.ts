@@ -1,6 +1,7 @@
 import { onAbort } from "../base/abort.ts";
 import type { DescService } from "@bufbuild/protobuf";
 import { errorMessage } from "../base/errors.ts";
+import { TransientList } from "../base/transient-list.ts";
 import type { Observer } from "../journal/observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import { CriError, isCriError, type Cri, type CriImageService, type CriRuntimeService } from "../ports/cri.ts";
@@ -42,7 +43,7 @@ export function withDeadlines(
   requestTimeoutMs: number,
   observer?: Pick<Observer, "called">,
 ): TrackedCri {
-  const calls = new Set<OutstandingCall>();
+  const calls = new TransientList<OutstandingCall>();
 
   function wrap<Service extends object>(service: DescService, inner: Service): Service {
     const wrapped: Record<string, unknown> = {};
@@ -58,7 +59,7 @@ export function withDeadlines(
 
   async function track(method: string, request: object, options: RpcCallOptions, call: UnaryCall): Promise<unknown> {
     const entry: OutstandingCall = { method, detail: describeRequest(request), sinceMonotonicMs: clock.monotonic() };
-    calls.add(entry);
+    const outstanding = calls.add(entry);
     let failed = true;
     try {
       const limitMs = shorter(callLimitMs(method, request, requestTimeoutMs), options.timeoutMs);
@@ -66,7 +67,7 @@ export function withDeadlines(
       failed = false;
       return response;
     } finally {
-      calls.delete(entry);
+      outstanding[Symbol.dispose]();
       const durationMs = clock.monotonic() - entry.sinceMonotonicMs;
       observer?.called(method, durationMs, failed);
     }

@@ -7,6 +7,7 @@ import type { PodStatus } from "../api/status.ts";
 import { onAbort } from "../base/abort.ts";
 import type { PodUid } from "../base/ids.ts";
 import { invariant } from "../base/invariant.ts";
+import { TransientList } from "../base/transient-list.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import { type ActionInput, perform } from "../journal/perform.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -71,7 +72,7 @@ export class StatusSync {
   readonly #statics = new StaticNames();
   readonly #dirty = new Set<PodUid>();
   readonly #places: WritePlaces;
-  readonly #writes = new Set<Promise<void>>();
+  readonly #writes = new TransientList<Promise<void>>();
   #signal: AbortSignal | undefined;
   #timer: Disposable | undefined;
 
@@ -266,10 +267,10 @@ export class StatusSync {
     // Otherwise the earlier of two could arrive last.
     invariant("a pod's status has one write at a time", !entry.busy, () => entry.pod.metadata.uid);
     entry.busy = true;
-    const write = this.#write(entry, kind, signal).finally(() => {
+    const ended = this.#write(entry, kind, signal).finally(() => {
       entry.busy = false;
       place[Symbol.dispose]();
-      this.#writes.delete(write);
+      write[Symbol.dispose]();
       // Others may have written during this write.
       this.#reconcile(entry);
       // It has had its turn: waiting ones come first.
@@ -278,7 +279,7 @@ export class StatusSync {
       this.#dirty.add(uid);
       this.#pump();
     });
-    this.#writes.add(write);
+    const write = this.#writes.add(ended);
   }
 
   async #write(entry: StatusEntry, kind: Write["kind"], signal: AbortSignal): Promise<void> {

@@ -1,4 +1,5 @@
 import { TimerQueue } from "../base/timer-queue.ts";
+import { TransientMap } from "../base/transient-map.ts";
 import type { PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
@@ -49,7 +50,7 @@ export class StorageWaits {
   readonly #clock: Clock;
   readonly #journal: Recorder;
   readonly #log: Logger;
-  readonly #waits = new Map<string, Wait>();
+  readonly #waits = new TransientMap<string, Wait>();
   readonly #silences: TimerQueue;
 
   constructor(clock: Clock, journal: Recorder, log: Logger) {
@@ -70,13 +71,13 @@ export class StorageWaits {
 
   /** The longest wait first. */
   get hanging(): readonly StorageWait[] {
-    const named = [...this.#waits.values()].filter(({ message }) => message !== "");
+    const named = this.#waits.values().filter(({ message }) => message !== "");
     return named.toSorted((a, b) => a.sinceMonotonicMs - b.sinceMonotonicMs);
   }
 
   /** Drops the pod's waits, except for the teardown of its volumes. */
   forget(uid: string, operations: readonly StorageWork["operation"][] = allWork): void {
-    for (const [key, wait] of this.#waits) {
+    for (const [key, wait] of this.#waits.entries()) {
       if (wait.pod.uid === uid && operations.includes(wait.operation)) this.#end(key, wait);
     }
   }

@@ -1,6 +1,7 @@
 import { onAbort } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
+import { TransientList } from "../base/transient-list.ts";
 import type { PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
@@ -68,7 +69,7 @@ interface Entry {
 export class VolumeStats {
   readonly #deps: VolumeStatsDependencies;
   readonly #periodMs: number;
-  readonly #running = new Set<Promise<void>>();
+  readonly #running = new TransientList<Promise<void>>();
   /** While volumes are measured. */
   #signal: AbortSignal | undefined;
   /** By the volume's name in the pod. */
@@ -173,8 +174,7 @@ export class VolumeStats {
     const begin = (): void => {
       more = this.#deps.clock.timer("volumes that are being measured", patienceMs, begin);
       for (let i = 0; i < atOnce; i++) {
-        const working = work().finally(() => this.#running.delete(working));
-        this.#running.add(working);
+        const working = this.#running.add(work().finally(() => working[Symbol.dispose]()));
       }
     };
     begin();

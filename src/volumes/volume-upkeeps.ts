@@ -1,6 +1,7 @@
 import type { Volume } from "../api/volume.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
+import { TransientMap } from "../base/transient-map.ts";
 import type { Logger } from "../ports/log.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { StorageWaits } from "./storage-waits.ts";
@@ -34,7 +35,7 @@ export class VolumeUpkeeps {
   readonly #log: Logger;
   readonly #waits: UpkeepDependencies["waits"];
   readonly #setUp: Pick<VolumeSetUp, "upkeepsOf" | "keepUp">;
-  readonly #pods = new Map<PodUid, PodUpkeep>();
+  readonly #pods = new TransientMap<PodUid, PodUpkeep>();
 
   constructor({ log, waits }: UpkeepDependencies, setUp: Pick<VolumeSetUp, "upkeepsOf" | "keepUp">) {
     this.#log = log;
@@ -84,7 +85,7 @@ export class VolumeUpkeeps {
 
   /** Cancels all upkeep. Resolves when it has ended. */
   async close(): Promise<void> {
-    await Promise.all([...this.#pods.keys()].map((uid) => this.stop(uid)));
+    await Promise.all(this.#pods.keys().map((uid) => this.stop(uid)));
   }
 
   #beginDue(kept: KeptPod, volume: Volume, upkeeps: readonly VolumeUpkeep[]): void {

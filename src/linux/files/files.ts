@@ -3,6 +3,7 @@ import { closeSync, constants, fstatSync, readFileSync } from "node:fs";
 import { chown } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { unfinishedName } from "../../base/unfinished-files.ts";
+import { TransientMap } from "../../base/transient-map.ts";
 import { FileError, type DirectoryEntry, type FileInfo, type Files, type ReadOptions } from "../../ports/files.ts";
 import { errnoOf, onPath } from "../file-error.ts";
 import { Closing, type Descriptor, type FileCalls, threadCalls } from "./calls.ts";
@@ -195,7 +196,7 @@ async function writeInPlace(
 }
 
 /** Directories that are being made. */
-const making = new Map<string, Promise<void>>();
+const making = new TransientMap<string, Promise<void>>();
 
 /** A pod's parts want the same directories at the same time: one makes them, and the others wait for it. */
 async function makeDirectory(calls: FileCalls, path: string, mode: number): Promise<void> {

@@ -1,4 +1,5 @@
 import { onAbort } from "../../base/abort.ts";
+import { TransientList } from "../../base/transient-list.ts";
 import type { Clock } from "../../ports/clock.ts";
 
 /** A wait that has neither ended nor been canceled. */
@@ -17,7 +18,7 @@ export interface SystemClock extends Clock {
 /** Node's longest timer: a longer delay would fire at once, so it is split. */
 const longestTimerMs = 2 ** 31 - 1;
 
-const pending = new Set<SystemTimer>();
+const pending = new TransientList<SystemTimer>();
 
 /**
  * Calls back when the monotonic clock has reached `due`: never earlier (Node's timers may be up to a millisecond
@@ -28,6 +29,7 @@ class SystemTimer implements Disposable {
   readonly due: number;
   readonly #keepsAlive: boolean;
   readonly #callback: () => void;
+  readonly #listed: Disposable;
   #timeout: NodeJS.Timeout | undefined;
   #immediate: NodeJS.Immediate | undefined;
 
@@ -37,13 +39,13 @@ class SystemTimer implements Disposable {
     this.due = performance.now() + delayMs;
     this.#keepsAlive = keepsAlive;
     this.#callback = callback;
-    pending.add(this);
+    this.#listed = pending.add(this);
     if (delayMs > 0) this.#arm(delayMs);
     else this.#soon();
   }
 
   [Symbol.dispose](): void {
-    pending.delete(this);
+    this.#listed[Symbol.dispose]();
     if (this.#timeout !== undefined) clearTimeout(this.#timeout);
     if (this.#immediate !== undefined) clearImmediate(this.#immediate);
   }
@@ -70,7 +72,7 @@ class SystemTimer implements Disposable {
   }
 
   #end(): void {
-    pending.delete(this);
+    this.#listed[Symbol.dispose]();
     this.#callback();
   }
 }
