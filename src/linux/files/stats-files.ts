@@ -1,7 +1,6 @@
 import {
   closeSync,
   type Dir,
-  type Dirent,
   lstatSync,
   opendirSync,
   openSync,
@@ -307,17 +306,13 @@ function isSmallDirectory({ dev, size }: Stats): boolean {
 
 /** Small directories are read by one call instead of one for each 32 entries, and two more. */
 async function* namesIn({ path, isSmall }: CountedDirectory, walk: Walk): AsyncGenerator<string> {
-  if (isSmall) yield* await walk(() => readdir(path));
-  else for await (const { name } of entriesOf(path, walk)) yield name;
-}
-
-async function* entriesOf(path: string, walk: Walk): AsyncGenerator<Dirent> {
+  if (isSmall) return yield* await walk(() => readdir(path));
   const directory = await walk(() => opendir(path));
   try {
     for (;;) {
       const entry = await walk(() => directory.read());
       if (entry === null) return;
-      yield entry;
+      yield entry.name;
     }
   } finally {
     await closed(directory, walk);
@@ -335,12 +330,12 @@ async function closed(directory: Dir, walk: Walk): Promise<void> {
 async function filesUsage(directory: string): Promise<TreeUsage | undefined> {
   try {
     const walk = await walkAt(directory);
+    const isSmall = isSmallDirectory(await walk(() => lstat(directory)));
     let [bytes, inodes] = [0, 0];
-    for await (const entry of entriesOf(directory, walk)) {
-      if (!entry.isFile()) continue;
+    for await (const name of namesIn({ path: directory, isSmall }, walk)) {
       // A file that is gone meanwhile counts nothing.
-      const info = await walk(() => lstat(join(directory, entry.name))).catch(noneUnlessLate);
-      if (info === undefined) continue;
+      const info = await walk(() => lstat(join(directory, name))).catch(noneUnlessLate);
+      if (info?.isFile() !== true) continue;
       bytes += info.blocks * blockBytes;
       inodes++;
     }

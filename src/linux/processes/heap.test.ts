@@ -15,7 +15,7 @@ interface Costs {
 /** Of what a heap uses beyond `live` bytes, `young` are collected with the young generation. */
 function heapOf(live: number, { collectMs = 0, shrinkMs = 0 }: Costs = {}) {
   const state = { used: live, young: 0, held: live, cpu: 0 };
-  const times = { young: [] as number[], collected: [] as number[], shrunk: [] as number[] };
+  const times = { young: [] as number[], collected: [] as number[], shrunk: [] as number[], released: [] as number[] };
   const heap: Heap = {
     usedBytes: () => state.used + state.young,
     heldBytes: () => (state.held = Math.max(state.held, state.used + state.young)),
@@ -33,6 +33,10 @@ function heapOf(live: number, { collectMs = 0, shrinkMs = 0 }: Costs = {}) {
       [state.used, state.young, state.held] = [live, 0, live];
       state.cpu += shrinkMs;
       times.shrunk.push(clock.nowMs);
+    },
+    releasePages: () => {
+      state.cpu += 10;
+      times.released.push(clock.nowMs);
     },
   };
   const clock = new SimClock(1_700_000_000_000);
@@ -90,6 +94,25 @@ test("a calm node's few megabytes are collected, not shrunk", async () => {
   state.cpu += 600;
   await clock.run(130_000);
   assert.deepEqual([times.shrunk.length, times.collected.length], [1, 3]);
+});
+
+test("the program's pages are released after some work of a calm process, unless a collection has just done so", async () => {
+  await using scene = heapOf(30 * mebibyte, { collectMs: 100 });
+  const { state, times, clock } = scene;
+  await clock.run(20_000);
+  assert.deepEqual([times.shrunk.length, times.released], [1, []]);
+  state.cpu += 900;
+  await clock.run(40_000);
+  assert.deepEqual(times.released, []);
+  state.cpu += 200;
+  await clock.run(60_000);
+  assert.equal(times.released.length, 1);
+  state.cpu += 900;
+  state.used += 5 * mebibyte;
+  await clock.run(80_000);
+  state.cpu += 500;
+  await clock.run(100_000);
+  assert.deepEqual([times.collected.length, times.released.length], [1, 1]);
 });
 
 test("a young generation that has grown is collected alone", async () => {

@@ -18,6 +18,8 @@ export interface Heap {
   collect(): void;
   /** Collects several times, moves what is left together and releases the rest: some hundreds of milliseconds. */
   shrink(): void;
+  /** Releases what is resident of the program's files, as `collect` and `shrink` do; blocks for ten milliseconds. */
+  releasePages(): void;
 }
 
 const lookMs = 5000;
@@ -31,8 +33,11 @@ const calmShare = 0.1;
 const worthBytes = { used: 4 << 20, held: 8 << 20 };
 /** The same for a large heap, which takes longer to collect. */
 const worthShare = { used: 1 / 8, held: 1 / 4 };
-/** After this much CPU time, much of what was live at the last collection may be garbage. */
-const worthCpuMs = 5000;
+/**
+ * After this much CPU time, much of what was live at the last collection may be garbage, and much of the program that was
+ * used is not any more.
+ */
+const worthCpuMs = { heap: 5000, pages: 1000 };
 /** CPU time between collections, as a multiple of the last one's: of a heap that has grown, and of any. */
 const worthCosts = { grown: 5, any: 20 };
 
@@ -53,13 +58,20 @@ interface Collected {
  */
 export async function keepLean(heap: Heap, clock: Clock, signal: AbortSignal): Promise<void> {
   let last: Collected = { usedBytes: 0, cpuMs: 0, costMs: 0, shrunkBytes: 0 };
-  let calm = 0;
+  let [calm, releasedMs] = [0, 0];
   for (let cpuMs = heap.cpuMs(); ; cpuMs = heap.cpuMs()) {
     await clock.sleep("next check of the heap", lookMs, signal).catch(() => {});
     if (signal.aborted) return;
     const nowMs = heap.cpuMs();
     calm = nowMs - cpuMs > lookMs * calmShare ? 0 : calm + 1;
-    if (calm >= calmLooks) last = collected(heap, last, nowMs);
+    if (calm < calmLooks) continue;
+    const newest = collected(heap, last, nowMs);
+    if (newest === last) {
+      if (nowMs - releasedMs < worthCpuMs.pages) continue;
+      heap.releasePages();
+    }
+    last = newest;
+    releasedMs = heap.cpuMs();
   }
 }
 
@@ -68,7 +80,7 @@ function collected(heap: Heap, last: Collected, nowMs: number): Collected {
   const since = nowMs - last.cpuMs;
   const isSpread = (): boolean => hasGrown("held", heap.heldBytes(), last.shrunkBytes);
   const isGrown = (): boolean => isSpread() || hasGrown("used", heap.usedBytes(), last.usedBytes);
-  if (since < Math.max(worthCpuMs, last.costMs * worthCosts.any)) {
+  if (since < Math.max(worthCpuMs.heap, last.costMs * worthCosts.any)) {
     if (!isGrown()) return last;
     // It is often enough: the young generation's size varies by as much.
     heap.collectYoung();
@@ -102,7 +114,7 @@ export function systemHeap(): Heap {
   for (const flag of flags) setFlagsFromString(flag);
   // The flag applies to contexts that are created after it.
   const gc = runInNewContext("gc") as NonNullable<typeof globalThis.gc>;
-  const release = machineRelease();
+  const machine = machineMemory();
   return {
     heldBytes: () => getHeapStatistics().total_heap_size,
     usedBytes: () => getHeapStatistics().used_heap_size,
@@ -113,12 +125,13 @@ export function systemHeap(): Heap {
     collectYoung: () => gc({ type: "minor", execution: "sync" }),
     collect: () => {
       gc({ type: "major", execution: "sync" });
-      release();
+      machine.releaseAll();
     },
     shrink: () => {
       gc({ type: "major", execution: "sync", flavor: "last-resort" });
-      release();
+      machine.releaseAll();
     },
+    releasePages: () => machine.releasePages(),
   };
 }
 
@@ -126,16 +139,19 @@ export function systemHeap(): Heap {
  * Memory outside V8's heap. The C library returns free memory at the end of its heap by itself, and holes only on
  * request (malloc_trim(3)). Where Node.js cannot call C functions, holes are retained.
  */
-function machineRelease(): () => void {
+function machineMemory(): { releaseAll(): void; releasePages(): void } {
   try {
     const library = openCLibrary();
     const trim = library("malloc_trim", ["uint64"], "int32");
     const pages = programPages(library);
-    return () => {
-      trim(0n);
-      pages.release();
+    return {
+      releaseAll: () => {
+        trim(0n);
+        pages.release();
+      },
+      releasePages: () => pages.release(),
     };
   } catch {
-    return () => {};
+    return { releaseAll: () => {}, releasePages: () => {} };
   }
 }
