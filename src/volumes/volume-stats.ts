@@ -1,5 +1,6 @@
 import { onAbort } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
+import { settlesBefore } from "../base/settling.ts";
 import type { PodUid } from "../base/ids.ts";
 import { TransientList } from "../base/transient-list.ts";
 import type { PodRef, Recorder } from "../journal/entry.ts";
@@ -43,8 +44,11 @@ export interface MeasuredVolume extends Pick<MeteredVolume, "podVolume" | "claim
 const firstWithinMs = 2_000;
 /** How long measurements are shown, in periods: outdated values are worse than none. */
 const shownPeriods = 5;
-/** Volumes of a driver that are measured at the same time; some more after each `patienceMs`, as for one that hangs. */
-const atOnce = 5;
+/**
+ * Volumes of a driver that are measured at the same time, in few reads and writes of its socket; the next come after
+ * `patienceMs` in any case, as for one that hangs.
+ */
+const atOnce = 20;
 const patienceMs = 1_000;
 
 interface Entry {
@@ -157,27 +161,28 @@ export class VolumeStats {
     const signal = this.#signal;
     if (signal === undefined) return;
     const due = [...this.#pods.values()].flatMap((own) => [...own.values()]).filter(isDue);
-    for (const ofDriver of Map.groupBy(due, ({ volume }) => volume.driver).values()) this.#inTurn(ofDriver, signal);
+    for (const ofDriver of Map.groupBy(due, ({ volume }) => volume.driver).values()) {
+      void this.#keep(this.#inTurn(ofDriver, signal));
+    }
   }
 
-  /** Measures some at a time, and more of them while these take long. */
-  #inTurn(entries: readonly Entry[], signal: AbortSignal): void {
-    const waiting = entries.values();
-    let more: Disposable | undefined;
-    const work = async (): Promise<void> => {
-      for (const entry of waiting) {
-        if (entry.isBeingMeasured || !this.#isKnown(entry) || signal.aborted) continue;
-        await this.#measure(entry, signal);
-      }
-      more?.[Symbol.dispose]();
-    };
-    const begin = (): void => {
-      more = this.#deps.clock.timer("volumes that are being measured", patienceMs, begin);
-      for (let i = 0; i < atOnce; i++) {
-        const working = this.#running.add(work().finally(() => working[Symbol.dispose]()));
-      }
-    };
-    begin();
+  /** Some at a time, and the next while these take long. */
+  async #inTurn(entries: readonly Entry[], signal: AbortSignal): Promise<void> {
+    for (let begun = 0; begun < entries.length && !signal.aborted; begun += atOnce) {
+      const some = entries
+        .slice(begun, begun + atOnce)
+        .filter((entry) => !entry.isBeingMeasured && this.#isKnown(entry));
+      const measured = Promise.all(some.map((entry) => this.#keep(this.#measure(entry, signal))));
+      await settlesBefore(measured, (late) => {
+        return this.#deps.clock.timer("volumes that are being measured", patienceMs, late);
+      });
+    }
+  }
+
+  /** Until it has ended. */
+  async #keep(work: Promise<void>): Promise<void> {
+    using _running = this.#running.add(work);
+    await work;
   }
 
   async #measure(entry: Entry, signal: AbortSignal): Promise<void> {
