@@ -5,13 +5,15 @@ import type { Clock } from "../ports/clock.ts";
 /** What listens to each signal, in the order in which it began to. */
 const listeners = new WeakMap<AbortSignal, TransientList<() => void>>();
 
+const notListening: Disposable = { [Symbol.dispose]: () => {} };
+
 /**
  * Calls `callback` when the signal aborts (at once when it has); dispose of the result to stop listening. Both take the same
  * time however many listen: those of a signal are a list that is gone through for each, and thousands of pods wait on one.
  */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): Disposable {
   if (signal?.aborted) callback();
-  if (signal === undefined || signal.aborted) return { [Symbol.dispose]: () => {} };
+  if (signal === undefined || signal.aborted) return notListening;
   return (listeners.get(signal) ?? listenTo(signal)).add(callback);
 }
 

@@ -1,6 +1,9 @@
 import { TransientList } from "./transient-list.ts";
 
-/** Calls its listeners for each event, in the order of their registration. They must not throw. */
+/**
+ * Calls its listeners for each event, in the order of their registration; one that is added meanwhile hears the next. They
+ * must not throw.
+ */
 export class Emitter<T = void> {
   readonly #listeners = new TransientList<(value: T) => void>();
 

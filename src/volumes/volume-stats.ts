@@ -173,9 +173,11 @@ export class VolumeStats {
         .slice(begun, begun + atOnce)
         .filter((entry) => !entry.isBeingMeasured && this.#isKnown(entry));
       const measured = Promise.all(some.map((entry) => this.#keep(this.#measure(entry, signal))));
-      await settlesBefore(measured, (late) => {
+      const isOver = await settlesBefore(measured, (late) => {
         return this.#deps.clock.timer("volumes that are being measured", patienceMs, late);
       });
+      // A defect must not go unseen.
+      if (isOver) await measured;
     }
   }
 
