@@ -1,5 +1,6 @@
 import { isFromServer } from "../api/pod-kind.ts";
 import type { PodUid } from "../base/ids.ts";
+import { PatientFiles, type RecordFiles } from "../base/patient-files.ts";
 import type { PodRef } from "../journal/entry.ts";
 import { measureStep } from "../journal/observer.ts";
 import { StartUp } from "../base/start-up.ts";
@@ -8,6 +9,7 @@ import { Pleg } from "../pleg/pleg.ts";
 import { Housekeeping } from "../pods/housekeeping.ts";
 import { PodLeftovers } from "../pods/leftovers.ts";
 import type { Ending } from "../pods/ending.ts";
+import type { CheckpointDependencies } from "../pods/pod-checkpoint.ts";
 import { PodEndings } from "../pods/pod-endings.ts";
 import { PodKiller } from "../pods/pod-killer.ts";
 import { PodWorkers } from "../pods/pod-workers.ts";
@@ -62,6 +64,7 @@ interface KnowingParts extends Pick<
   "startUp" | "gate" | "pleg" | "cache" | "workers" | "killer" | "syncLoop" | "endings"
 > {
   readonly unclaimed: UnclaimedPods;
+  readonly checkpoint: CheckpointDependencies;
 }
 
 /** The first phase: builds the managers, each from existing ones. `connect` passes them the later ones. */
@@ -76,14 +79,15 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
     config.pleg,
   );
   const statuses = new StatusManager(journal);
-  const { podCgroups, actuated, allocations } = buildResources(deps, config);
+  const records = new PatientFiles(files, clock);
+  const { podCgroups, actuated, allocations } = buildResources(deps, config, records);
   const preStops = new PreStopHooks();
   const acting = buildActing(deps, config, { cri, podCgroups, actuated, preStops });
   const { effects } = acting;
-  const checkpoint = { files, log: effects.log, node };
-  const probes = buildProbes(deps, config, statuses);
+  const checkpoint = { files: records, log: effects.log, node };
+  const probes = buildProbes(deps, config, { statuses, records });
   const endings = new PodEndings(checkpoint);
-  const identity = buildIdentity(deps, config, { startUp, pleg, cache });
+  const identity = buildIdentity(deps, config, { startUp, pleg, cache, records });
   const { cluster, pressure, rooms = [] } = deps;
   const admission = admissionChain({ admission: config.admission, cluster, pressure, rooms, allocations });
   const workers = new PodWorkers({
@@ -126,7 +130,7 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
     unclaimed,
     hadEnded: (uid) => statuses.hadEnded(uid),
   });
-  const knowing = { startUp, gate, pleg, cache, workers, killer, syncLoop, endings, unclaimed };
+  const knowing = { startUp, gate, pleg, cache, workers, killer, syncLoop, endings, unclaimed, checkpoint };
   const housekeeping = buildHousekeeping(deps, config, acting, knowing);
   const pods = new KnownPods({ workers, gate, syncLoop, statuses, cache, pleg });
   const first = { cache, pleg, statuses, podCgroups, allocations, preStops, acting, probes };
@@ -134,13 +138,13 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
   return { ...first, startUp, identity, gate, endings, workers, killer, syncLoop, housekeeping, pods, garbage };
 }
 
-function buildResources(deps: KubeletDependencies, config: KubeletConfig) {
+function buildResources(deps: KubeletDependencies, config: KubeletConfig, records: RecordFiles) {
   const { ports, journal, log } = deps;
-  const { clock, files } = ports;
+  const { clock } = ports;
   const { node } = config;
   const podCgroups = buildCgroups(deps, config);
-  const allocated = new ResourceRecord(files, log, `${node.rootDirectory}/allocated_pods_state`);
-  const actuated = new ResourceRecord(files, log, `${node.rootDirectory}/actuated_pods_state`);
+  const allocated = new ResourceRecord(records, log, `${node.rootDirectory}/allocated_pods_state`);
+  const actuated = new ResourceRecord(records, log, `${node.rootDirectory}/actuated_pods_state`);
   const allocations = new AllocationManager({ clock, journal, allocated, actuated, node: node.resources });
   return { podCgroups, actuated, allocations };
 }
@@ -166,7 +170,7 @@ function buildHousekeeping(
   knowing: KnowingParts,
 ): Housekeeping {
   const { clock, files } = ports;
-  const { startUp, gate, pleg, cache, workers, killer, syncLoop, endings, unclaimed } = knowing;
+  const { startUp, gate, pleg, cache, workers, killer, syncLoop, endings, unclaimed, checkpoint } = knowing;
   return new Housekeeping({
     effects,
     observer,
@@ -177,7 +181,7 @@ function buildHousekeeping(
     workers,
     killer,
     syncLoop,
-    checkpoint: { files, log: effects.log, node },
+    checkpoint,
     endings,
     unclaimed,
     owns,
@@ -222,13 +226,13 @@ function buildGarbage(
 function buildProbes(
   { ports, cri, journal, log, objects, observer }: KubeletDependencies,
   { node }: KubeletConfig,
-  statuses: StatusManager,
+  { statuses, records }: { readonly statuses: StatusManager; readonly records: RecordFiles },
 ): ProbeManager {
-  const { clock, random, files, networkProbes } = ports;
+  const { clock, random, networkProbes } = ports;
   return new ProbeManager({
     clock,
     random,
-    files,
+    files: records,
     commands: cri.runtime,
     networkProbes,
     journal,
@@ -241,15 +245,15 @@ function buildProbes(
 }
 
 function buildIdentity(
-  { ports, journal, log }: KubeletDependencies,
+  { journal, log }: KubeletDependencies,
   { node, worker }: KubeletConfig,
-  { startUp, pleg, cache }: Pick<Managers, "startUp" | "pleg" | "cache">,
+  { startUp, pleg, cache, records }: Pick<Managers, "startUp" | "pleg" | "cache"> & { readonly records: RecordFiles },
 ): StaticIdentity {
   return new StaticIdentity({
     startUp,
     pleg,
     cache,
-    started: new StartedStaticPods(ports.files, log, `${node.rootDirectory}/podwright/static-pods`),
+    started: new StartedStaticPods(records, log, `${node.rootDirectory}/podwright/static-pods`),
     journal,
     log: log.child({ component: "pods" }),
     matchesRunning,

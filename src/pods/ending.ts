@@ -23,7 +23,7 @@ export interface Ending {
   readonly graces?: readonly ContainerGrace[];
   /** Message of condition DisruptionTarget; undefined: no disruption. */
   readonly disruption?: string | undefined;
-  /** The phase that an earlier run reported of the pod's containers: counts once the runtime has none of them any more. */
+  /** The phase that an earlier run reported of the pod's containers: the runtime may not have all of them any more. */
   readonly endedPhase?: "Succeeded" | "Failed" | undefined;
 }
 

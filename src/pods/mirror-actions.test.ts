@@ -3,7 +3,11 @@ import { describe, test } from "node:test";
 import { mirrorPod, staticPod } from "../../test/support/mirror-pods.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ApiPod } from "../sources/api-pod.ts";
-import { leavingNames, mirrorActions, mirrorOf } from "./mirror-actions.ts";
+import { podUid } from "../base/ids.ts";
+import { unwanted } from "./ending.ts";
+import { leavingNames, mirrorActions, mirrorOf, type OwnStaticPod } from "./mirror-actions.ts";
+import { ownStaticPods } from "./own-static-pods.ts";
+import { terminate } from "./worker-state.ts";
 
 describe("mirrorActions", () => {
   const actions = (statics: readonly Pod[], mirrors: readonly ApiPod[]): string[] =>
@@ -42,6 +46,19 @@ describe("mirrorActions", () => {
     assert.deepEqual(names(true, staticPod("a", "1")), ["ns/a"]);
     assert.deepEqual(names(false, staticPod("a", "2")), ["ns/a"]);
     assert.deepEqual(names(false), ["ns/a"]);
+  });
+
+  test("an orphan whose spec cannot be read may be a static pod that leaves", () => {
+    const state = terminate({ kind: "syncing" }, unwanted({ code: "OrphanedPod", message: "" }, 1), 0);
+    const ref = { namespace: "ns", name: "a", uid: podUid("1") };
+    const own = (pod: Pod | undefined, isStatic: boolean): OwnStaticPod[] =>
+      ownStaticPods([{ ref, pod, isStatic, state }], []);
+    const names = (pod: Pod | undefined, isStatic: boolean) => [
+      ...leavingNames(own(pod, isStatic), [staticPod("a", "2")]),
+    ];
+    assert.deepEqual(names(undefined, false), ["ns/a"]);
+    assert.deepEqual(names(staticPod("a", "1"), true), ["ns/a"]);
+    assert.deepEqual(names(staticPod("a", "1"), false), [], "another source's");
   });
 
   test("mirror pods of a pod that is being stopped stay unchanged", () => {

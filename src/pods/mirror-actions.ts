@@ -40,15 +40,19 @@ export function mirrorActions(
   return all.filter((action) => !leaving.has(fullName(podOf(action).metadata)));
 }
 
+interface HashedPod {
+  readonly metadata: Pick<Pod["metadata"], "namespace" | "name" | "annotations">;
+}
+
 /** A static pod on the node, desired or not. */
 export interface OwnStaticPod {
-  readonly pod: Pod;
+  readonly pod: HashedPod;
   readonly isStopping: boolean;
 }
 
 /** Full names of static pods that are stopping, or about to. Pure. */
 export function leavingNames(own: readonly OwnStaticPod[], statics: readonly Pod[]): Set<string> {
-  const keyOfHash = (pod: Pod): string => `${fullName(pod.metadata)} ${hashOf(pod, Annotation.configHash)}`;
+  const keyOfHash = (pod: HashedPod): string => `${fullName(pod.metadata)} ${hashOf(pod, Annotation.configHash)}`;
   const wanted = new Set(statics.map(keyOfHash));
   return new Set(
     own.filter((each) => each.isStopping || !wanted.has(keyOfHash(each.pod))).map(({ pod }) => fullName(pod.metadata)),
@@ -114,6 +118,6 @@ export function creationKey(pod: Pod): string {
   return `create ${fullName(pod.metadata)}`;
 }
 
-function hashOf(pod: Pod, annotation: string): string {
+function hashOf(pod: HashedPod, annotation: string): string {
   return pod.metadata.annotations?.[annotation] ?? "";
 }

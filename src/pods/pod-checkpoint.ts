@@ -3,9 +3,10 @@ import type { Pod } from "../api/pod.ts";
 import type { PodPhase } from "../api/status.ts";
 import { errorMessage } from "../base/errors.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
+import type { RecordFiles } from "../base/patient-files.ts";
 import { formatTime } from "../base/time.ts";
 import { causeCodeOf } from "../journal/vocabulary.ts";
-import { type Files, inDirectory } from "../ports/files.ts";
+import { inDirectory } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 import { dropSpec, keepSpec } from "../runtime/layout/kept-spec.ts";
@@ -48,7 +49,7 @@ const fileName = "podwright.json";
 const maxBytes = 1 << 20;
 
 export interface CheckpointDependencies {
-  readonly files: Files;
+  readonly files: RecordFiles;
   readonly node: Pick<NodeContext, "rootDirectory">;
   readonly log: Pick<Logger, "warn">;
 }

@@ -1,6 +1,6 @@
 import { errorMessage } from "../base/errors.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
-import type { Files } from "../ports/files.ts";
+import type { RecordFiles } from "../base/patient-files.ts";
 import type { Logger } from "../ports/log.ts";
 
 /**
@@ -8,12 +8,12 @@ import type { Logger } from "../ports/log.ts";
  * manifest now yields another one has changed; a pod with any other UID belongs to another kubelet.
  */
 export class StartedStaticPods {
-  readonly #files: Files;
+  readonly #files: RecordFiles;
   readonly #log: Logger;
   readonly #directory: string;
   #known: Set<PodUid> | undefined;
 
-  constructor(files: Files, log: Logger, directory: string) {
+  constructor(files: RecordFiles, log: Logger, directory: string) {
     this.#files = files;
     this.#log = log;
     this.#directory = directory;

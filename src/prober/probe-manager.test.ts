@@ -366,6 +366,16 @@ test("a node that switches from another kubelet keeps the readiness that the API
   assert.equal(world.state(container).ready, false);
   assert.deepEqual(taken(told(false)).state(container), { ready: false, started: true, unhealthy: undefined });
   assert.equal(taken(told(true, "c-1")).state(container).ready, false);
+  const first = new World();
+  await first.manager.load();
+  first.said = told(true);
+  first.see(container, {}, { agoMs: 600_000 });
+  await first.clock.advance(1_000);
+  await first.manager.close();
+  const next = new World(first.files);
+  await next.manager.load();
+  next.see(container, {}, { agoMs: 600_000 });
+  assert.deepEqual(next.state(container), { ready: true, started: true, unhealthy: undefined }, "without the server");
 });
 
 test("late probes are mentioned in the cause, once it matters", async () => {

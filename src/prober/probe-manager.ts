@@ -6,7 +6,7 @@ import { TimerQueue } from "../base/timer-queue.ts";
 import type { PodRef, Recorder } from "../journal/entry.ts";
 import type { Observer } from "../journal/observer.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Files } from "../ports/files.ts";
+import type { RecordFiles } from "../base/patient-files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { NetworkProbes } from "../ports/network-probes.ts";
 import type { Random } from "../ports/random.ts";
@@ -27,7 +27,7 @@ import type { Unhealthy } from "../runtime/actions/container-decision.ts";
 export interface ProbeManagerDependencies {
   readonly clock: Clock;
   readonly random: Random;
-  readonly files: Files;
+  readonly files: RecordFiles;
   readonly commands: CommandService;
   readonly networkProbes: NetworkProbes;
   readonly journal: Recorder;
@@ -216,10 +216,14 @@ export class ProbeManager implements PodProbes {
   }
 
   #remembered(uid: PodUid, id: ContainerId, type: ProbeType): ProbeResult | undefined {
-    const { started, ready } = { ...this.#said(uid, id), ...this.#memory.get(uid, id) };
-    if (type === "startup") return started === true ? "success" : undefined;
-    if (type === "liveness" || ready === undefined) return undefined;
-    return ready ? "success" : "failure";
+    if (type === "liveness") return undefined;
+    const fact = type === "startup" ? "started" : "ready";
+    const known = this.#memory.get(uid, id)[fact];
+    if (known !== undefined) return known ? "success" : "failure";
+    if (this.#said(uid, id)[fact] !== true) return undefined;
+    // The next run may have to do without the API server.
+    this.#memory.note(uid, id, type === "startup" ? { started: true } : { ready: true });
+    return "success";
   }
 
   /**

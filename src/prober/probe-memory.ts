@@ -1,9 +1,10 @@
 import { dirname } from "node:path/posix";
 import { errorMessage } from "../base/errors.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
+import type { RecordFiles } from "../base/patient-files.ts";
 import { removeUnfinished } from "../base/unfinished-files.ts";
 import type { Clock } from "../ports/clock.ts";
-import { type Files, FileError } from "../ports/files.ts";
+import { FileError } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 
 /** The stored results of one instance. Absent: unknown. */
@@ -32,7 +33,7 @@ const strangersMs = 10 * 60_000;
  * An unreadable or unwritable file costs only this memory.
  */
 export class ProbeMemory {
-  readonly #files: Files;
+  readonly #files: RecordFiles;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #path: string;
@@ -44,7 +45,7 @@ export class ProbeMemory {
   /** Set after a failed write: a full disk is temporary. */
   #retry: Disposable | undefined;
 
-  constructor(files: Files, clock: Clock, log: Logger, path: string) {
+  constructor(files: RecordFiles, clock: Clock, log: Logger, path: string) {
     this.#files = files;
     this.#clock = clock;
     this.#log = log;

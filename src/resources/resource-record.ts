@@ -1,7 +1,8 @@
 import type { ResourceRequirements } from "../api/container.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
-import { FileError, type Files } from "../ports/files.ts";
+import type { RecordFiles } from "../base/patient-files.ts";
+import { FileError } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import { decodeCheckpoint, encodeCheckpoint, type PodResources } from "./resource-checkpoint.ts";
 
@@ -13,7 +14,7 @@ const maxBytes = 64 * 1024 * 1024;
  * containers.
  */
 export class ResourceRecord {
-  readonly #files: Files;
+  readonly #files: RecordFiles;
   readonly #log: Logger;
   readonly #path: string;
   #pods = new Map<PodUid, PodResources>();
@@ -24,7 +25,7 @@ export class ResourceRecord {
   #failed = false;
 
   /** @param path the file, e.g. `/var/lib/kubelet/allocated_pods_state` */
-  constructor(files: Files, log: Logger, path: string) {
+  constructor(files: RecordFiles, log: Logger, path: string) {
     this.#files = files;
     this.#log = log;
     this.#path = path;

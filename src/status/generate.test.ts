@@ -356,5 +356,7 @@ test("a completed pod whose containers were collected keeps the phase that an ea
     generateAPIPodStatus(statusInputs(pod, { podIsTerminal: true, podStatus: runtimeStatus(pod, [], []), ...changed }))
       .phase;
   assert.equal(phaseOf({ endedPhase: "Succeeded" }), "Succeeded");
+  const sidecar = runtimeStatus(pod, [runtimeContainer("sidecar", { state: "exited", exitCode: 143 })]);
+  assert.equal(phaseOf({ endedPhase: "Succeeded", podStatus: sidecar }), "Succeeded", "some of them");
   assert.notEqual(phaseOf({}), "Succeeded");
 });

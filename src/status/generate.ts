@@ -101,9 +101,9 @@ function disruptionOf({ failure, previous }: StatusInputs, phase: PodPhase): str
 
 /** A final phase is permanent. A running pod is Pending again only while it is reinitialized. */
 function nextPhase(inputs: StatusInputs, statuses: readonly ContainerStatus[]): PodPhase {
-  const { previous, failure, endedPhase, podStatus } = inputs;
+  const { previous, failure, endedPhase } = inputs;
   if (previous !== undefined && isTerminalPhase(previous.phase)) return previous.phase;
-  if (endedPhase !== undefined && podStatus.containers.length === 0) return endedPhase;
+  if (endedPhase !== undefined) return endedPhase;
   return failure === undefined ? phaseOfContainers(inputs, statuses) : "Failed";
 }
 

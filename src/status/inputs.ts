@@ -44,7 +44,7 @@ export interface StatusInputs {
   readonly mayRun?: boolean;
   /** Set when the node rejects or fails the pod: it is Failed, with code and message of the cause. */
   readonly failure?: Failure;
-  /** The phase that an earlier run reported of completed containers: counts when the runtime has none of them. */
+  /** The phase that an earlier run reported of completed containers: the runtime may not have all of them any more. */
   readonly endedPhase?: PodPhase | undefined;
   /** Termination messages, by container ID. */
   readonly terminationMessages: ReadonlyMap<ContainerId, string>;

@@ -13,7 +13,7 @@ const maxBytes = 4 << 20;
  * @param by the writer: a start may write beside the pod's checkpoint, and neither may take the other's temporary file
  */
 export async function keepSpec(
-  files: Files,
+  files: Pick<Files, "read" | "write" | "rename" | "remove">,
   node: Pick<NodeContext, "rootDirectory">,
   pod: Pod,
   by: "start" | "record" | "deletion",
@@ -28,7 +28,7 @@ export async function keepSpec(
 
 /** The stored pod; undefined when missing or incomplete. */
 export async function keptSpec(
-  files: Files,
+  files: Pick<Files, "read" | "write" | "rename" | "remove">,
   node: Pick<NodeContext, "rootDirectory">,
   uid: PodUid,
 ): Promise<Pod | undefined> {
@@ -44,7 +44,11 @@ export async function keptSpec(
 }
 
 /** Removes what {@link keepSpec} stored. */
-export async function dropSpec(files: Files, node: Pick<NodeContext, "rootDirectory">, uid: PodUid): Promise<void> {
+export async function dropSpec(
+  files: Pick<Files, "read" | "write" | "rename" | "remove">,
+  node: Pick<NodeContext, "rootDirectory">,
+  uid: PodUid,
+): Promise<void> {
   await files.remove(pathOf(node, uid));
 }
 

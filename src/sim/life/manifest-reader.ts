@@ -1,4 +1,6 @@
 import type { SimClock } from "../clock.ts";
+import type { SimRandom } from "../random.ts";
+import type { FaultWindows } from "./faults.ts";
 
 export interface ManifestReaderSettings {
   readonly clock: SimClock;
@@ -8,6 +10,20 @@ export interface ManifestReaderSettings {
   readonly isAlive: () => boolean;
   /** Takes the current manifests. */
   readonly deliver: () => void;
+}
+
+interface DelaySettings {
+  readonly faults: FaultWindows;
+  readonly random: SimRandom;
+  readonly onFault: (kind: string) => void;
+}
+
+/** How long reading takes under the current faults, ms. */
+export function manifestDelayMs({ faults, random, onFault }: DelaySettings): number {
+  const { manifestDelayMaxMs } = faults.current;
+  if (manifestDelayMaxMs === 0) return 0;
+  onFault("manifests late");
+  return random.uniform() * manifestDelayMaxMs;
 }
 
 /** Reads the manifests for one run of podwright: at its start and after changes, at once or with a delay. */

@@ -37,7 +37,7 @@ import { FaultWindows } from "./faults.ts";
 import { imageRoom } from "./image-room.ts";
 import type { Incarnation } from "./incarnation.ts";
 import { MachinePower } from "./machine-power.ts";
-import { ManifestReader } from "./manifest-reader.ts";
+import { manifestDelayMs, ManifestReader } from "./manifest-reader.ts";
 import { portsOf } from "./machine-ports.ts";
 import { calmSettings, type SimEvictionConfig, type SimNodeSettings } from "./node-settings.ts";
 import { SimObjects } from "./objects.ts";
@@ -291,6 +291,11 @@ export class SimNode {
     return this.#incarnation?.manifests.isRead === true && this.#incarnation.kubelet.startUp.has("allKnown");
   }
 
+  /** Whether every manifest was read, and pods of earlier runs have passed: the kubelet may collect garbage. */
+  get mayCollect(): boolean {
+    return this.#incarnation?.manifests.isRead === true && this.#incarnation.kubelet.garbage.isReady;
+  }
+
   #since(ms: number): number {
     const { down, upSinceMs } = this.#settings.world;
     return this.isUp && !down ? Math.max(ms, upSinceMs, this.#startedMs) : Number.POSITIVE_INFINITY;
@@ -332,7 +337,7 @@ export class SimNode {
     evictions?.reclaimWith(reclaimOf(built.kubelet, images.collector));
     const manifests = new ManifestReader({
       clock: this.#settings.clock,
-      delayMs: () => this.#manifestDelayMs(),
+      delayMs: () => manifestDelayMs(this.#settings),
       isAlive: () => gate.alive,
       deliver: built.deliverStatics ?? (() => this.#deliverAll()),
     });
@@ -349,14 +354,6 @@ export class SimNode {
     };
     const hooks = { onStep: () => gate.step(), onFault, onRequest, onUpdate };
     return clusterPlace(cluster, { clock, random: random.fork(), faults: () => faults.current, ...hooks });
-  }
-
-  #manifestDelayMs(): number {
-    const { faults, random, onFault } = this.#settings;
-    const { manifestDelayMaxMs } = faults.current;
-    if (manifestDelayMaxMs === 0) return 0;
-    onFault("manifests late");
-    return random.uniform() * manifestDelayMaxMs;
   }
 
   #deliverAll(): void {

@@ -13,7 +13,7 @@ export const collectedGarbage: RuleMaker = ({ node }, broken): Rule => ({
   entry: (entry) => {
     if (entry.kind !== "action" || !isOfNode(entry)) return;
     // If calls hang, an earlier observation of the runtime may still be in use.
-    if (node.knowsAllPods || !node.callsAreTimely) return;
+    if (node.mayCollect || !node.callsAreTimely) return;
     broken("nothing is collected before all pods are known", `${entry.what}: ${entry.message}`);
   },
 });

@@ -16,7 +16,7 @@ export const collectedImages: RuleMaker = ({ clock, world, node, unwanted }, bro
   function removed(image: string): void {
     if (!node.isUp) return;
     // If calls hang, an earlier observation of the runtime may still be in use.
-    const isEarly = !node.knowsAllPods && node.callsAreTimely;
+    const isEarly = !node.mayCollect && node.callsAreTimely;
     if (isEarly) broken("nothing is collected before all pods are known", `image ${image} was removed`);
     const user = [...world.containers.values()].find(({ config }) => config.image?.image === `sha256:${image}`);
     // Created during the call, whose effect was delayed.
