@@ -93,7 +93,7 @@ export class NodeLocalApi implements LocalApi {
       runtimeEndpoint,
       ...(record !== undefined && { record }),
       startedAt: this.#startedAt,
-      journalSeq: this.#deps.journal.entries({ limit: 1 }).at(-1)?.seq ?? 0,
+      journalSeq: this.#deps.journal.lastSeq,
       knowsAllPods: this.#deps.kubelet.startUp.has("allKnown"),
       ...this.#unlisted(),
       checks,

@@ -44,7 +44,10 @@ test("entries are numbered, written soon, and read by the next run, which contin
   assert.deepEqual([...files.contents.keys()], [`${directory}/journal-1.jsonl`]);
   assert.equal(files.modes.get(`${directory}/journal-1.jsonl`), 0o600);
 
+  assert.equal(journal.lastSeq, 3);
+
   const next = await open();
+  assert.equal(next.lastSeq, 4);
   assert.deepEqual(messages(next.entries({ pod: { uid: podUid("uid-web") } })), ["one", "two"]);
   assert.equal(next.record(observed("three")), 5, "4 is the note that opens this life");
   assert.equal(next.entries({ kinds: ["note"] }).at(-1)?.message, "podwright started; the last entry before is 3");

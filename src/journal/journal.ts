@@ -164,6 +164,11 @@ export class Journal implements Recorder {
     })();
   }
 
+  /** The sequence number of the latest entry; 0: there has been none. */
+  get lastSeq(): number {
+    return this.#nextSeq - 1;
+  }
+
   /** The state of the disk copy; undefined when the journal is in memory only. */
   get diskHealth(): WriterHealth | undefined {
     return this.#writer?.health;
