@@ -37,15 +37,13 @@ export function nearThresholds(thresholds: readonly Threshold[], looks: readonly
 }
 
 function isNear({ signal, value }: Threshold, looks: readonly PastLook[]): boolean {
-  const seen = looks.flatMap(({ atMs, observations }) => {
-    const observation = observations.get(signal);
-    return observation === undefined ? [] : [{ atMs, ...observation }];
-  });
-  const [oldest, newest] = [seen[0], seen.at(-1)];
-  if (oldest === undefined || newest === undefined) return false;
+  const isSeen = ({ observations }: PastLook): boolean => observations.has(signal);
+  const [first, last] = [looks.find(isSeen), looks.findLast(isSeen)];
+  const [oldest, newest] = [first?.observations.get(signal), last?.observations.get(signal)];
+  if (first === undefined || last === undefined || oldest === undefined || newest === undefined) return false;
   const above = Number(newest.available - thresholdAmount(value, newest.capacity));
   if (above < Number(newest.capacity) * nearPart) return true;
-  const passedMs = newest.atMs - oldest.atMs;
+  const passedMs = last.atMs - first.atMs;
   const used = Number(oldest.available - newest.available);
   return passedMs > 0 && used > 0 && above / (used / passedMs) <= nearMs;
 }

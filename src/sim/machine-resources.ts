@@ -159,8 +159,13 @@ export class SimMachineResources implements PodUsageReader {
 
   /** What the pod uses of a signal's resource, on its disk. */
   usedOf(uid: string, signal: Signal): number {
+    return this.#running().has(uid) ? this.#usedBy(uid, signal) : 0;
+  }
+
+  /** The same of one that runs. */
+  #usedBy(uid: string, signal: Signal): number {
     const resource = resourceOf(signal);
-    const used = this.used(uid, resource);
+    const used = this.#amount(uid, resource, this.#clock.nowMs);
     if (!isOfDisk(resource)) return used;
     const place = this.placeOf(signal);
     const layers = this.#layersPart(uid, used);
@@ -175,7 +180,7 @@ export class SimMachineResources implements PodUsageReader {
 
   left(resource: StarvedResource, place: Place = "nodefs"): number {
     const about = signalOf[resource](place);
-    const pods = [...this.#running()].reduce((sum, uid) => sum + this.usedOf(uid, about), 0);
+    const pods = [...this.#running()].reduce((sum, uid) => sum + this.#usedBy(uid, about), 0);
     const held = place === this.#home("layers") ? this.layers.held(resource) : 0;
     const others = this.#system.get(`${place} ${resource}`) ?? 0;
     return Math.max(0, machineCapacity[resource] - pods - held - others - this.#garbage(resource, place));

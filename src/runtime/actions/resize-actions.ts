@@ -167,12 +167,25 @@ function withReported(
   };
 }
 
+interface Compared {
+  readonly status: PodStatus;
+  readonly actuated: PodResources | undefined;
+  readonly differs: boolean;
+}
+
+/** All three are immutable, and compared again and again while nothing changes. */
+const lastCompared = new WeakMap<Pod, Compared>();
+
 /**
  * True while actuated and allocated resources differ: condition PodResizeInProgress. Containers that are not running
  * get theirs when they start.
  */
 export function isResizing(pod: Pod, status: PodStatus, actuated: PodResources | undefined): boolean {
-  return unequal(pod, status, actuated).length > 0 || podLevelChanged(pod, actuated);
+  const last = lastCompared.get(pod);
+  if (last?.status === status && last.actuated === actuated) return last.differs;
+  const differs = unequal(pod, status, actuated).length > 0 || podLevelChanged(pod, actuated);
+  lastCompared.set(pod, { status, actuated, differs });
+  return differs;
 }
 
 /**
