@@ -5,8 +5,8 @@ export const managerMutants: readonly Mutant[] = [
   {
     name: "readiness-flipped-at-restart",
     file: "src/prober/probe-manager.ts",
-    from: 'return ready ? "success" : "failure";',
-    to: "return undefined;",
+    from: "const known = this.#memory.get(uid, id)[fact];",
+    to: 'const known = fact === "ready" ? undefined : this.#memory.get(uid, id)[fact];',
   },
   {
     name: "start-forgotten-at-restart",

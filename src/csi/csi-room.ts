@@ -3,7 +3,7 @@ import type { CsiDriver } from "../api/csi-node.ts";
 import type { NodeObject } from "../api/node.ts";
 import type { Pod } from "../api/pod.ts";
 import { onAbort, orAborted } from "../base/abort.ts";
-import type { PodUid } from "../base/ids.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
 import type { StartUp } from "../base/start-up.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { NodeVolumes } from "../node/node-volumes.ts";
@@ -23,6 +23,7 @@ import type { PluginClient } from "../ports/plugin-client.ts";
 import type { Random } from "../ports/random.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
+import { keptSpec } from "../runtime/layout/kept-spec.ts";
 import type { SubsystemHealth } from "../status/health.ts";
 import type { OperationObserver } from "../volumes/volume-operations.ts";
 import type { VolumePlugin } from "../volumes/volume-plugin.ts";
@@ -157,7 +158,10 @@ export class CsiRoom {
       ...{ files: ports.files, mounts: ports.mounts, names: this.#names, journal, log, storage },
       devices: this.#devices,
       publications: this.#publications,
-      pod: (uid) => this.#services?.pods.get(uid as PodUid),
+      pod: async (uid) => {
+        const known = podUid(uid);
+        return this.#services?.pods.get(known) ?? (await keptSpec(ports.files, { rootDirectory }, known));
+      },
       listed: () => this.#services?.volumesInUse?.listed ?? [],
       drivers: this.#drivers,
     });

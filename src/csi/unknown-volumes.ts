@@ -27,8 +27,8 @@ export interface UnknownVolumesDependencies {
   readonly journal: Recorder;
   readonly log: Logger;
   readonly storage: () => Pick<StorageLookup, "persistentVolume"> | undefined;
-  /** Undefined also for a pod that is not known yet, or not any more. */
-  readonly pod: (uid: string) => Pick<Pod, "spec"> | undefined;
+  /** As desired, or as stored by an earlier run; undefined: neither is known. */
+  readonly pod: (uid: string) => Promise<Pick<Pod, "spec"> | undefined>;
   /** Unique names of volumes that the Node lists as in use, or as attached. */
   readonly listed: () => readonly string[];
   readonly drivers: Pick<DriverStore, "has" | "get">;
@@ -171,7 +171,8 @@ export class UnknownVolumes {
     const { publications, names } = this.#deps;
     const own = publications.get(uid, name);
     if (own !== undefined) return own;
-    const driver = this.#deps.pod(uid)?.spec.volumes?.find((volume) => volume.name === name)?.csi?.driver;
+    const { spec } = (await this.#deps.pod(uid)) ?? {};
+    const driver = spec?.volumes?.find((volume) => volume.name === name)?.csi?.driver;
     if (driver !== undefined) return { driver, handle: names.inlineHandle(uid, name) };
     return (await this.#byMount(uid, name)) ?? (await this.#byOtherPod(uid, name));
   }

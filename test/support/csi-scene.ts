@@ -101,7 +101,7 @@ export class CsiScene {
     const { devices, publications } = this;
     this.unknown = new UnknownVolumes({
       ...{ files, mounts, names, devices, publications, journal, log: silentLog, storage },
-      pod: (uid) => this.pods.get(uid),
+      pod: async (uid) => this.pods.get(uid),
       listed: () => this.listed,
       drivers: this.drivers,
     });

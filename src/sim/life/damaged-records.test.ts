@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DriverScene, podWithVolumes } from "../../../test/support/sim-driver-scene.ts";
+import { inlineDriver } from "../csi/claimed-volumes.ts";
 import { devicesDirectory, recordOf } from "../csi/record-paths.ts";
 
-/** Pods that have the claim, and what becomes of them while podwright is down. */
+/** Pods that have the claim, or an inline volume, and what becomes of them while podwright is down. */
 interface Case {
   readonly claim: string;
   /** Whose data file is damaged. */
@@ -28,7 +29,7 @@ async function damaged({ claim, record, pods }: Case): Promise<DriverScene> {
   return scene;
 }
 
-for (const claim of ["claim-1", "claim-3", "claim-5", "claim-6"]) {
+for (const claim of ["claim-1", "claim-3", "claim-5", "claim-6", "inline"]) {
   for (const record of ["pod", "staged"] as const) {
     for (const pods of ["stay", "are deleted", "are gone"] as const) {
       test(`${claim}, whose ${record}'s data file is damaged, and whose pods ${pods}, is kept or torn down`, async () => {
@@ -44,3 +45,24 @@ for (const claim of ["claim-1", "claim-3", "claim-5", "claim-6"]) {
     }
   }
 }
+
+test("an inline volume with a damaged data file is known by the stored spec of a pod that is gone", async () => {
+  const scene = new DriverScene();
+  const { node, cluster } = scene;
+  const { volumes } = node.drivers;
+  using _calls = scene.driver(inlineDriver.name).onCall(({ method, when }) => {
+    if (method !== "publish") return;
+    if (when === "begins") scene.clock.schedule("the pod to be deleted", 0, () => cluster.delete("uid-a", 0));
+    else node.kill();
+  });
+  node.start();
+  cluster.want(podWithVolumes("a", "inline"));
+  await scene.pass(20_000);
+  const [target = ""] = [...volumes.published.keys()];
+  assert.notEqual(target, "");
+  await node.files.write(recordOf(target), "", 0o644);
+  node.start();
+  await scene.pass(60_000);
+  assert.deepEqual([...volumes.published], []);
+  assert.deepEqual(await scene.problems(), []);
+});

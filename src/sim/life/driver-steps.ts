@@ -147,8 +147,7 @@ export const driverActs = {
   /** podwright's machine loses what it last wrote: the data file of a mounted volume is cut off when it starts again. */
   damageRecord: (stage, random) => {
     const { node, clock } = stage;
-    const isPersistent = (target: string): boolean => !target.endsWith("/inline/mount");
-    const target = random.pickFrom([...node.drivers.volumes.published.keys()].filter(isPersistent));
+    const target = random.pickFrom([...node.drivers.volumes.published.keys()]);
     if (target === undefined || !node.isUp) return;
     const staging = node.drivers.volumes.staged.get(node.drivers.volumes.published.get(target) ?? "");
     const record = recordOf(staging !== undefined && random.chance(0.3) ? staging : target);
