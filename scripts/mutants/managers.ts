@@ -11,8 +11,8 @@ export const managerMutants: readonly Mutant[] = [
   {
     name: "start-forgotten-at-restart",
     file: "src/prober/probe-manager.ts",
-    from: 'return started === true ? "success" : undefined;',
-    to: "return undefined;",
+    from: "const known = this.#memory.get(uid, id)[fact];",
+    to: 'const known = fact === "started" ? undefined : this.#memory.get(uid, id)[fact];',
   },
   {
     name: "probe-results-not-written-again",
