@@ -1,8 +1,15 @@
+import type { SimEntry } from "../life/node.ts";
 import { attemptOf, mayRun, nameOf, type SimContainer } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
 /** A call in progress at the time of a change may still be executed. */
 const callMs = 500;
+
+/** The container for whose start the pod could not be prepared; undefined: another observation. */
+function unprepared({ what, cause }: SimEntry): string | undefined {
+  const isPreparation = what === "FailedMakePodDataDirectories" || what === "FailedCreatePodContainer";
+  return isPreparation ? /^container (\S+) has not been started yet$/u.exec(cause?.message ?? "")?.[1] : undefined;
+}
 
 /** What runs, and how many of it (design invariants 1 and 4). */
 export const containers: RuleMaker = ({ clock, world, node, pods, unwanted }, broken): Rule => {
@@ -45,8 +52,9 @@ export const containers: RuleMaker = ({ clock, world, node, pods, unwanted }, br
         broken("one sandbox", `${uid} got a new sandbox while ${running.map(nameOf).join(", ")} ran`);
       }
     },
-    entry: ({ kind, pod, container }) => {
-      if (kind !== "observation" && pod !== undefined && container !== undefined) tried.add(`${pod.uid}/${container}`);
+    entry: (entry) => {
+      const name = entry.kind === "observation" ? unprepared(entry) : entry.container;
+      if (entry.pod !== undefined && name !== undefined) tried.add(`${entry.pod.uid}/${name}`);
     },
   };
 };
