@@ -20,6 +20,7 @@ import type { CsiVolumeParts } from "./volume-parts.ts";
 export class CsiPlugin implements VolumePlugin {
   readonly name = csiDirectoryName;
   readonly followsObjects = false;
+  readonly supportsMountOptions = true;
   readonly #parts: CsiVolumeParts;
 
   constructor(parts: CsiVolumeParts) {

@@ -115,5 +115,6 @@ export class DriverStore {
 
 /** Why a driver cannot be used, in upstream's words. */
 export function clientProblem(operation: string, error: unknown): string {
-  return `kubernetes.io/csi: ${operation} failed to get CSI client: ${errorMessage(error)}`;
+  const what = operation === "attacher.MountDevice" ? "create newCsiDriverClient" : "get CSI client";
+  return `kubernetes.io/csi: ${operation} failed to ${what}: ${errorMessage(error)}`;
 }

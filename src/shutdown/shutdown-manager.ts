@@ -163,14 +163,11 @@ export class ShutdownManager {
   }
 
   async #watch(session: LoginSession, signal: AbortSignal, succeeded: () => void): Promise<void> {
-    const isPreparing = await session.isPreparingForShutdown(signal);
+    let isPreparing = await session.isPreparingForShutdown(signal);
     if (isPreparing) await this.#forgetOther(session, signal);
     else {
       this.#earlier = undefined;
-      // Before the old lock is released: there is always one.
-      const lock = await inhibitShutdown(this.#deps, session, requestedMs(this.#periods), signal);
-      this.#release();
-      this.#lock = lock;
+      isPreparing = !(await this.#takeLock(session, signal));
     }
     succeeded();
     if (this.#isFailing) this.#deps.log.info("watching for node shutdowns");
@@ -185,6 +182,20 @@ export class ShutdownManager {
     }
     signal.throwIfAborted();
     throw new Error("the connection to the system bus was lost");
+  }
+
+  /** False: a shutdown has begun meanwhile, and cannot be delayed any more. */
+  async #takeLock(session: LoginSession, signal: AbortSignal): Promise<boolean> {
+    try {
+      // Before the old lock is released: there is always one.
+      const lock = await inhibitShutdown(this.#deps, session, requestedMs(this.#periods), signal);
+      this.#release();
+      this.#lock = lock;
+      return true;
+    } catch (error) {
+      if (await session.isPreparingForShutdown(signal)) return false;
+      throw error;
+    }
   }
 
   /** From here on pods are rejected. */

@@ -1,125 +1,17 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { ManualClock } from "../../test/support/manual-clock.ts";
+import { Fixture } from "../../test/support/claimed-volumes.ts";
 import { podWith } from "../../test/support/pods.ts";
-import { boundClaim, TestStorage } from "../../test/support/storage.ts";
-import { cause, needs, podOfVolumes, VolumesUnderTest } from "../../test/support/volumes.ts";
-import { onAbort } from "../base/abort.ts";
-import type { PersistentVolume } from "../api/persistent-volume.ts";
+import { boundClaim } from "../../test/support/storage.ts";
+import { cause, needs, podOfVolumes } from "../../test/support/volumes.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PodUid } from "../base/ids.ts";
-import { NodeVolumes } from "../node/node-volumes.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import { MemoryFiles } from "../sim/files.ts";
-import { SimLoopDevices, SimMounts } from "../sim/machine.ts";
-import { SimVolumeFiles } from "../sim/volume-files.ts";
-import type { AttachmentRequest, PreparedVolume, VolumePlugin } from "./volume-plugin.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import { AwaitedError } from "./awaited-error.ts";
-import type { VolumeSpec } from "./volume-spec.ts";
 
 const signal = new AbortController().signal;
 const root = "/var/lib/kubelet";
-
-/** A driver whose volumes must be attached. */
-class AttachedPlugin implements VolumePlugin {
-  readonly name = "example.org~attached";
-  readonly followsObjects = false;
-  readonly setUps: unknown[] = [];
-  /** Why volumes cannot be set up. */
-  problem: Error | undefined;
-  /** The signals of upkeeps, which end with them. */
-  readonly kept: AbortSignal[] = [];
-  prepared = 0;
-  limits = 0;
-  readonly #full = (): void => void this.limits++;
-
-  owns({ persistentVolume }: VolumeSpec): boolean {
-    return persistentVolume?.spec.csi !== undefined;
-  }
-
-  async attachment({ persistentVolume }: VolumeSpec): Promise<AttachmentRequest> {
-    const handle = persistentVolume?.spec.csi?.volumeHandle ?? "";
-    return { volumeName: `kubernetes.io/csi/d^${handle}`, attachmentName: `csi-${handle}`, limitReached: this.#full };
-  }
-
-  prepare(_pod: Pod, { name }: VolumeSpec): PreparedVolume {
-    this.prepared++;
-    return {
-      ...{ name, type: "csi", hostPath: `/csi/${name}`, readOnly: false, own: true },
-      isSetUp: async () => false,
-      setUp: async (_signal, attached) => {
-        if (this.problem !== undefined) throw this.problem;
-        this.setUps.push(attached);
-      },
-      upkeeps: [
-        {
-          name: "test",
-          isDue: () => true,
-          run: async (upkeep) => {
-            this.kept.push(upkeep);
-            const ended = Promise.withResolvers<void>();
-            using _abort = onAbort(upkeep, ended.resolve);
-            await ended.promise;
-          },
-        },
-      ],
-    };
-  }
-
-  async reconstruct(): Promise<undefined> {}
-}
-
-class Fixture extends VolumesUnderTest {
-  readonly clock: ManualClock;
-  readonly files: MemoryFiles;
-  readonly mounts: SimMounts;
-  readonly storage = new TestStorage();
-  readonly node = new NodeVolumes();
-  readonly driver = new AttachedPlugin();
-  readonly rejected: unknown[] = [];
-  labels: Readonly<Record<string, string>> = { "kubernetes.io/hostname": "n1" };
-
-  constructor() {
-    const clock = new ManualClock();
-    const files = new MemoryFiles(clock);
-    const mounts = new SimMounts();
-    super(root, { clock, files, mounts, volumeFiles: new SimVolumeFiles(files), loopDevices: new SimLoopDevices() });
-    this.clock = clock;
-    this.files = files;
-    this.mounts = mounts;
-    this.begin();
-  }
-
-  begin(byController = true): void {
-    const { storage, node } = this;
-    this.restart({ cluster: { storage, node, byController, labels: () => this.labels } }, [this.driver]);
-    this.manager.connect((_pod, rejection) => this.rejected.push(rejection));
-  }
-
-  /** A claim `ns/<name>` that is bound to a volume of the node's directory `/disks/<name>`. */
-  async bound(name: string, changed: Partial<PersistentVolume["spec"]> = {}): Promise<void> {
-    await this.files.makeDirectory(`/disks/${name}`, 0o755);
-    this.storage.bind(name, { local: { path: `/disks/${name}` }, ...changed });
-  }
-
-  /** Starts the set-up, and lets it do what it can at once. */
-  async begins(pod: Pod): Promise<{ readonly mounted: Promise<ReadonlyMap<string, unknown>> }> {
-    const mounted = this.manager.mount(pod, needs, cause, signal);
-    mounted.catch(() => {});
-    await this.clock.advance(0);
-    return { mounted };
-  }
-
-  get failures(): string[] {
-    const isFailure = (what: string, result?: string): boolean => what === "VolumeUnprocessed" || result === "failed";
-    return this.entries.filter((entry) => isFailure(entry.what, resultOf(entry))).map(({ message }) => message);
-  }
-}
-
-function resultOf(entry: object): string | undefined {
-  return "result" in entry ? String(entry.result) : undefined;
-}
 
 const pod = podOfVolumes([{ name: "data", persistentVolumeClaim: { claimName: "c" } }]);
 const target = `${root}/pods/u/volumes/kubernetes.io~local-volume/pv-c`;
@@ -186,6 +78,24 @@ test("a read-only claim with mount options and a group", async () => {
   const mounted = await fixture.manager.mount(readOnly, needs, cause, signal);
   assert.partialDeepStrictEqual(mounted.get("data"), { hostPath: target, readOnly: true, group: 4711 });
   assert.deepEqual((await fixture.mounts.list())[0]?.options, ["bind", "ro", "noexec"]);
+});
+
+test("mount options come from the older annotation if a volume has it", async () => {
+  await fixture.bound("c", { mountOptions: ["noexec"] });
+  const volume = fixture.storage.volumes.get("pv-c");
+  assert.ok(volume);
+  volume.metadata.annotations = { "volume.beta.kubernetes.io/mount-options": "nodev,nosuid" };
+  await fixture.manager.mount(pod, needs, cause, signal);
+  assert.deepEqual((await fixture.mounts.list())[0]?.options, ["bind", "nodev", "nosuid"]);
+});
+
+test("mount options are refused where they cannot apply", async () => {
+  await fixture.bound("c", { local: undefined, hostPath: { path: "/data", type: "" }, mountOptions: ["noexec"] });
+  await fixture.begins(pod);
+  const unsupported = "Mount options are not supported for this volume type";
+  assert.deepEqual(fixture.failures, [
+    `MountVolume.MountOptionSupport check failed for volume "pv-c" : ${unsupported}`,
+  ]);
 });
 
 test("a volume of a removed in-tree plugin is attached and set up by its CSI driver", async () => {
@@ -291,6 +201,16 @@ test("a volume of other nodes is rejected by its node affinity", async () => {
   await mounted;
 });
 
+test("a host path that exists is not used by a pod that may not use its PersistentVolume", async () => {
+  await fixture.files.makeDirectory("/data", 0o755);
+  const matchExpressions = [{ key: "kubernetes.io/hostname", operator: "In", values: ["n2"] }];
+  const nodeAffinity = { required: { nodeSelectorTerms: [{ matchExpressions }] } };
+  await fixture.bound("c", { local: undefined, hostPath: { path: "/data", type: "" }, nodeAffinity });
+  await fixture.begins(pod);
+  const failed = 'MountVolume.NodeAffinity check failed for volume "pv-c" : no matching NodeSelectorTerms';
+  assert.deepEqual(fixture.failures, [failed]);
+});
+
 test("a second pod waits for a ReadWriteOncePod claim, also if the first pod is from an earlier run", async () => {
   await fixture.bound("c", { accessModes: ["ReadWriteOncePod"] });
   await fixture.manager.mount(pod, needs, cause, signal);
@@ -371,6 +291,19 @@ test("a pod whose volume exceeds its driver's limit fails within a second", asyn
   const message = `Pod was rejected: Node has reached its volume attachment limit, rejecting pod. ${text}`;
   assert.deepEqual(fixture.rejected, [{ reason: "VolumeAttachmentLimitExceeded", message }]);
   assert.equal(fixture.driver.limits, 1, "its count on the node is out of date");
+});
+
+test("a wait is over when it turns out that the volume need not be attached", async () => {
+  await fixture.bound("c", { local: undefined, csi: { driver: "d", volumeHandle: "h" } });
+  const { driver } = fixture;
+  driver.attaches = "unknown";
+  driver.problem = new Error("it is not mounted");
+  await fixture.begins(pod);
+  const told = (what: string): number => fixture.entries.filter((entry) => entry.what === what).length;
+  assert.deepEqual([told("VolumeUnattached"), told("VolumeWaitOver")], [1, 0]);
+  driver.attaches = "no";
+  await fixture.clock.advance(1000);
+  assert.deepEqual([told("VolumeUnattached"), told("VolumeWaitOver")], [1, 1]);
 });
 
 test("without the attach-detach controller nothing waits for it", async () => {

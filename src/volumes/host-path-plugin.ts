@@ -38,6 +38,7 @@ export class HostPathPlugin implements VolumePlugin {
       hostPath: path,
       readOnly,
       own: false,
+      leavesNoTrace: persistentVolume !== undefined,
       isSetUp: async () => {
         if (volume.hostPath !== undefined) await this.#remarks.look(pod, volume);
         return await hostPathFits(this.#deps.volumeFiles, path, type);

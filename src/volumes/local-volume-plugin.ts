@@ -33,6 +33,7 @@ export const localVolumeDirectory = "kubernetes.io~local-volume";
 export class LocalVolumePlugin implements VolumePlugin {
   readonly name = localVolumeDirectory;
   readonly followsObjects = false;
+  readonly supportsMountOptions = true;
   readonly #deps: LocalVolumeDependencies;
   readonly #disks: LocalDisks;
   readonly #turns = new Turns();

@@ -19,6 +19,7 @@ export interface NfsDependencies {
 export class NfsPlugin implements VolumePlugin {
   readonly name = "kubernetes.io~nfs";
   readonly followsObjects = false;
+  readonly supportsMountOptions = true;
   readonly #deps: NfsDependencies;
 
   constructor(deps: NfsDependencies) {

@@ -13,6 +13,8 @@ export interface VolumePlugin {
   readonly name: string;
   /** Whether its content comes from objects that may change while the pod runs. */
   readonly followsObjects: boolean;
+  /** Whether a PersistentVolume's mount options apply (upstream's SupportsMountOption); a volume with some fails otherwise. */
+  readonly supportsMountOptions?: true;
   owns(spec: VolumeSpec): boolean;
   /** @throws VolumeError for an unsupported volume */
   prepare(pod: Pod, spec: VolumeSpec, paths: VolumePaths): PreparedVolume;
@@ -59,6 +61,8 @@ export interface PreparedVolume {
   readonly readOnly: boolean;
   /** Whether it is created for the pod and not a host path, so it may be relabelled. */
   readonly own: boolean;
+  /** Nothing on the node shows that it was set up for this pod: its first set-up in each run checks whether it may be used. */
+  readonly leavesNoTrace?: boolean;
   /** Whether nothing needs to be done. False also if unknown, e.g. because an object is missing. */
   isSetUp(): Promise<boolean>;
   /**

@@ -32,7 +32,7 @@ import {
   type VolumeUpkeep,
 } from "./volume-plugin.ts";
 import { VolumeRemarks } from "./volume-remarks.ts";
-import { driverOf, inlineSpec, type VolumeSpec } from "./volume-spec.ts";
+import { driverOf, inlineSpec, mountOptionsOf, type VolumeSpec } from "./volume-spec.ts";
 import { ClaimError, type VolumeSpecs } from "./volume-specs.ts";
 import type { StorageWaits } from "./storage-waits.ts";
 import type { VolumeStats } from "./volume-stats.ts";
@@ -208,7 +208,8 @@ export class VolumeSetUp {
     const inputs = knownInputs(prepared);
     // A volume that cannot be checked is set up as well; the set-up reports the problem.
     const isSetUp = await prepared.isSetUp().catch(() => false);
-    if (!isSetUp) await this.#perform(mounting, spec, { prepared, wantedMs }, signal);
+    const isUnchecked = prepared.leavesNoTrace === true && !specs.has(name);
+    if (!isSetUp || isUnchecked) await this.#perform(mounting, spec, { prepared, wantedMs }, signal);
     wanted.delete(name);
     specs.set(name, spec);
     this.#meter(pod, spec, prepared);
@@ -310,6 +311,11 @@ export class VolumeSetUp {
     if (problem !== undefined) {
       throw new VolumeOperationError(`${mountStep(spec)}.NodeAffinity check`, name, new Error(problem));
     }
+    const hasOptions = spec.mode === "Filesystem" && mountOptionsOf(spec).length > 0;
+    if (hasOptions && this.#plugin(spec).supportsMountOptions !== true) {
+      const unsupported = new Error("Mount options are not supported for this volume type");
+      throw new VolumeOperationError(`${mountStep(spec)}.MountOptionSupport check`, name, unsupported);
+    }
     const wait = await this.#otherUse({ pod, paths }, spec);
     if (wait === undefined) return;
     const used = "volume uses the ReadWriteOncePod access mode and is already in use by another pod";
@@ -338,7 +344,7 @@ export class VolumeSetUp {
     try {
       const request = await this.#plugin(spec).attachment?.(spec, signal);
       const attached = request && (await attachments?.attached(request, pod.metadata.uid, waiting, signal));
-      if (attached === undefined) return undefined;
+      // Also one that need not be attached, which may not have been known before.
       progress.attached(spec.podVolume);
       this.remarks.goesOn(mounting, spec.podVolume);
       return attached;

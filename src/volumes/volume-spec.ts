@@ -31,14 +31,17 @@ export function inlineSpec(volume: Volume): VolumeSpec {
   return { podVolume: volume.name, name: volume.name, volume, readOnly: false, mode: "Filesystem", isMigrated: false };
 }
 
+const mountOptionsAnnotation = "volume.beta.kubernetes.io/mount-options";
+const keptAnnotations: ReadonlySet<string> = new Set([claimOfDirectory, mountOptionsAnnotation]);
+
 /**
  * What is needed of a PersistentVolume while a pod uses it, after it was found to be bound to the pod's claim: a node
  * keeps this for each of its volumes. Pure.
  */
 export function keptOfVolume({ metadata: { name, annotations }, spec }: PersistentVolume): PersistentVolume {
   const { claimRef: _bound, persistentVolumeReclaimPolicy: _policy, storageClassName: _class, ...kept } = spec;
-  const claim = annotations?.[claimOfDirectory];
-  return { metadata: { name, ...(claim !== undefined && { annotations: { [claimOfDirectory]: claim } }) }, spec: kept };
+  const own = Object.entries(annotations ?? {}).filter(([key]) => keptAnnotations.has(key));
+  return { metadata: { name, ...(own.length > 0 && { annotations: Object.fromEntries(own) }) }, spec: kept };
 }
 
 /** The same of a claim, after it was found to be usable by the pod. Pure. */
@@ -47,9 +50,10 @@ export function keptOfClaim({ metadata, status }: PersistentVolumeClaim): Persis
   return { metadata: { name, namespace, uid }, spec: {}, status: { capacity: status?.capacity } };
 }
 
-/** The PersistentVolume's options for mount(8). One text may hold several. */
+/** The PersistentVolume's options for mount(8), the older annotation first, as upstream. One text may hold several. */
 export function mountOptionsOf({ persistentVolume }: Pick<VolumeSpec, "persistentVolume">): readonly string[] {
-  const texts = persistentVolume?.spec.mountOptions ?? [];
+  const annotated = persistentVolume?.metadata.annotations?.[mountOptionsAnnotation];
+  const texts = annotated === undefined ? (persistentVolume?.spec.mountOptions ?? []) : [annotated];
   return texts.flatMap((text) => text.split(",")).filter((option) => option !== "");
 }
 
