@@ -43,8 +43,12 @@ export async function stopCommand(
     await waitUntilGone(context, session, stopped, { quiet: options.json === true, signal: interrupts.first });
   } catch (error) {
     if (!interrupts.first.aborted) throw error;
+    const more =
+      options.grace === 0
+        ? `'${own("why", stopped[0]?.name ?? "")}' what a pod waits for`
+        : `'${own("stop", "--grace", "0", ...selectors)}' stops immediately`;
     throw new PodwrightError(ExitCode.failed, "stopped waiting; the stop continues", {
-      remedy: `'${own("ps")}' shows the progress, '${own("stop", "--grace", "0", ...selectors)}' stops immediately`,
+      remedy: `'${own("ps")}' shows the progress, ${more}`,
     });
   }
   if (options.json === true) terminal.print(JSON.stringify({ stopped }, undefined, 2));

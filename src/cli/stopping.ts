@@ -12,7 +12,7 @@ const POLL_MS = 200;
 /** The progress of a stopping pod, in one line. */
 export function stoppingLine(pod: PodView, now: number): string {
   const label = podLabel(pod);
-  if (pod.state === "terminated") return `stopping ${label}: cleaning up`;
+  if (pod.state === "terminated") return `stopping ${label}: ${pod.holdout ?? "cleaning up"}`;
   if (pod.killAt === undefined) return `stopping ${label}`;
   const seconds = Math.ceil((pod.killAt - now) / 1000);
   return seconds > 0 ? `stopping ${label}: ${seconds} s until SIGKILL` : `stopping ${label}: SIGKILL is sent`;
@@ -76,7 +76,7 @@ export async function waitUntilGone(
   const { terminal, clock, layout } = context;
   const began = clock.monotonic();
   let remaining = pods;
-  const announced = new Map<string, number | undefined>();
+  const announced = new Map<string, Announced>();
   const limit = new KnowledgeLimit(clock, layout.stateDirectory);
   using _region = { [Symbol.dispose]: () => terminal.live([]) };
   while (remaining.length > 0) {
@@ -98,21 +98,29 @@ export async function waitUntilGone(
   }
 }
 
-/** Prints a line for each pod, and another one if its grace period was shortened. */
+/** What was printed of a pod last. */
+interface Announced {
+  readonly killAt: number | undefined;
+  readonly holdout: string | undefined;
+}
+
+/** Prints a line for each pod, and another one if its grace period was shortened, or a volume holds it. */
 function announce(
   { terminal, clock }: Pick<CommandContext, "terminal" | "clock">,
   pods: readonly PodRef[],
   views: ReadonlyMap<string, PodView>,
-  announced: Map<string, number | undefined>,
+  announced: Map<string, Announced>,
 ): void {
   for (const { uid } of pods) {
     const view = views.get(uid);
-    if (view?.state !== "terminating") continue;
+    if (view === undefined || view.state === "syncing") continue;
+    const { killAt, holdout } = view;
     const before = announced.get(uid);
-    const nearer =
-      before === undefined ? view.killAt !== undefined : view.killAt !== undefined && view.killAt < before - 500;
-    if (announced.has(uid) && !nearer) continue;
-    announced.set(uid, view.killAt);
+    const isNearer = killAt !== undefined && killAt < (before?.killAt ?? Number.POSITIVE_INFINITY) - 500;
+    const isHeld = holdout !== undefined && holdout !== before?.holdout;
+    const isNew = before === undefined && view.state === "terminating";
+    if (!isNew && !isNearer && !isHeld) continue;
+    announced.set(uid, { killAt: killAt ?? before?.killAt, holdout });
     terminal.print(stoppingLine(view, clock.now()));
   }
 }

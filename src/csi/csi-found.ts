@@ -62,7 +62,9 @@ async function foundBlock(
   };
   return {
     driver: identity.driver,
-    tearDown: (signal) => unpublish(parts, { uid, name, mode: "Block", identity, target, before, remove }, signal),
+    tearDown: async (signal, held) => {
+      await unpublish(parts, { uid, name, mode: "Block", identity, target, before, remove }, held, signal);
+    },
   };
 }
 
@@ -78,7 +80,9 @@ async function foundMount(
   if (identity === undefined) return await removedOnly(parts, [directory], remove, target);
   return {
     driver: identity.driver,
-    tearDown: (signal) => unpublish(parts, { uid, name, mode: "Filesystem", identity, target, remove }, signal),
+    tearDown: async (signal, held) => {
+      await unpublish(parts, { uid, name, mode: "Filesystem", identity, target, remove }, held, signal);
+    },
   };
 }
 
@@ -118,7 +122,12 @@ function uidOf(podDirectory: string): string {
 }
 
 /** Retries until it is unpublished, and waits for an absent driver. */
-async function unpublish(parts: CsiVolumeParts, volume: Unpublishing, signal: AbortSignal): Promise<void> {
+async function unpublish(
+  parts: CsiVolumeParts,
+  volume: Unpublishing,
+  held: (problem: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
   const { clock, devices, publications, log } = parts;
   const { uid, name, identity } = volume;
   const { driver, handle } = identity;
@@ -134,6 +143,7 @@ async function unpublish(parts: CsiVolumeParts, volume: Unpublishing, signal: Ab
         return undefined;
       } catch (error) {
         signal.throwIfAborted();
+        held(`cannot be unpublished: ${errorMessage(error)}`);
         log.warn("cannot unpublish a volume", { uid, volume: name, driver, error: errorMessage(error) });
         return { error, until: mayHelp(parts, driver) };
       }

@@ -26,6 +26,7 @@ import type {
   PodSelector,
   PodView,
 } from "../server/local-api.ts";
+import { volumeHoldout } from "../server/holdout.ts";
 import { isSelectedBy, mendManifest, noSuchPod, rejectedAs } from "../server/pod-selector.ts";
 import type { RejectedManifest } from "../sources/static-manifests.ts";
 import { originOf } from "../server/pod-words.ts";
@@ -154,10 +155,11 @@ export class NodeLocalApi implements LocalApi {
   }
 
   pods(): readonly PodView[] {
-    const { clock, kubelet } = this.#deps;
+    const { clock, journal, kubelet } = this.#deps;
     const ignored = Map.groupBy(this.#deps.mux.contests(), ({ uid }) => uid);
     const { served } = this.#deps;
-    const context = { ...this.#identity, wallOffsetMs: clock.now() - clock.monotonic(), served, ignored };
+    const holdout = (uid: PodUid): string | undefined => volumeHoldout(journal.entries({ pod: { uid } }));
+    const context = { ...this.#identity, wallOffsetMs: clock.now() - clock.monotonic(), served, ignored, holdout };
     return kubelet.pods
       .list()
       .map((pod) => podView(pod, context))

@@ -1,3 +1,4 @@
+import type { PodUid } from "../base/ids.ts";
 import type { Container, ContainerPort } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { isDeleted } from "../api/pod-kind.ts";
@@ -19,6 +20,8 @@ export interface PodViewContext {
   readonly wallOffsetMs: number;
   /** The running pods that the pod serves as a CSI driver. */
   readonly served: (pod: Pod) => readonly PodRef[];
+  /** The volumes that a pod waits for which has stopped. */
+  readonly holdout: (uid: PodUid) => string | undefined;
   /** Manifests of the same name that are ignored, by the pod's UID. */
   readonly ignored: ReadonlyMap<string, readonly Contest[]>;
 }
@@ -65,6 +68,7 @@ export function podView({ view, status }: KnownPod, context: PodViewContext): Po
     defaultContainer: annotations?.[defaultContainerAnnotation],
     finalizers: isDeleted(pod) ? finalizers : undefined,
     logDirectory,
+    ...(state.kind === "terminated" && !state.released && { holdout: context.holdout(uid) }),
     serves: served.length > 0 ? served : undefined,
     ignoredManifests: (context.ignored.get(uid) ?? []).map((contest) => contest.ignored),
     resize: resizeState(view.resize),

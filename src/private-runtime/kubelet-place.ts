@@ -7,6 +7,7 @@ import { isMountPoint, type Mounts } from "../ports/mounts.ts";
 import type { ProcessInfo, Processes } from "../ports/processes.ts";
 import { HeldError } from "./hand-over.ts";
 import { LOCK_DIRECTORY } from "./layout.ts";
+import { occupied } from "./place-occupant.ts";
 import { runtimeUsers } from "./runtime-users.ts";
 import { toldCommand } from "./told-command.ts";
 
@@ -192,13 +193,7 @@ export class KubeletPlace {
       await files.makeDirectory(`${kubeletPlace}/${name}`, 0o750);
       if (await this.#isShown(name)) continue;
       if ((await files.list(`${kubeletPlace}/${name}`)).length === 0) continue;
-      throw new PodwrightError(
-        ExitCode.environment,
-        `${kubeletPlace}/${name} is not empty: it has files of a kubelet`,
-        {
-          remedy: "unmount and remove what is there, or run the driver elsewhere",
-        },
-      );
+      throw occupied(await this.#realPath(name), name, await this.#deps.mounts.list());
     }
   }
 

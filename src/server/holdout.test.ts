@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podView } from "../../test/support/pod-views.ts";
 import type { JournalEntry, JournalInput } from "../journal/entry.ts";
-import { nodeHoldout, serverHoldout } from "./holdout.ts";
+import { nodeHoldout, serverHoldout, volumeHoldout } from "./holdout.ts";
+import { verdict } from "./verdict.ts";
 
 const now = 1_000_000;
 const unmounting: Partial<JournalInput> = { kind: "action", what: "UnmountVolumes", message: "remove volumes pv-1" };
@@ -35,6 +37,14 @@ test("a pod whose containers have ended waits for a volume, or for a step", () =
   const others = [silent, { ...silent, message: "volume b does not answer" }];
   assert.equal(told(...others), "volume pv-1 (d) does not answer, reported 12 s ago, and 1 more");
   assert.equal(told(deletion), undefined, "that is the API server's");
+  const held = {
+    what: "VolumeHeld",
+    message: "volume disk (d) cannot be unpublished: driver name d not found",
+  } as const;
+  assert.equal(told(unmounting, silent, held), `${held.message}, reported 12 s ago`, "a reason is more than silence");
+  assert.equal(volumeHoldout(entries(unmounting, silent, held)), held.message);
+  assert.equal(told(unmounting, held, { ...held, what: "VolumeHeldOver" }), "remove volumes pv-1, for 12 s");
+  assert.equal(volumeHoldout(entries(unmounting)), undefined);
 });
 
 test("a pod that has stopped waits for a write, or for its finalizers", () => {
@@ -51,4 +61,11 @@ test("a pod that has stopped waits for a write, or for its finalizers", () => {
     "finalizers keep it at the API server: a.example.org/x, b",
   );
   assert.equal(told([], deletion, outcome(1, "done")), "the API server has not removed it yet");
+});
+
+test("a pod of no API server that has stopped, and whose volume is held, is not over", () => {
+  const holdout = "volume disk (d) cannot be unpublished: driver name d not found";
+  const pod = podView({ state: "terminated", phase: "Failed", ready: false, holdout });
+  const held = entries({ what: "VolumeHeld", message: holdout });
+  assert.equal(verdict({ pod, entries: held, now }), `Terminating: it has stopped: ${holdout}, reported 12 s ago`);
 });

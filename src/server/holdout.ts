@@ -1,4 +1,4 @@
-import { termOf } from "../journal/vocabulary.ts";
+import { type EntryName, termOf } from "../journal/vocabulary.ts";
 import type { JournalEntry } from "../journal/entry.ts";
 import { printable } from "../journal/text.ts";
 import { span } from "./span.ts";
@@ -8,17 +8,25 @@ import { span } from "./span.ts";
  * takes its time; undefined: nothing that is known. Pure.
  */
 export function nodeHoldout(entries: readonly JournalEntry[], now: number): string | undefined {
-  const silent = new Map<string, JournalEntry>();
-  for (const entry of entries) {
-    if (entry.what === "VolumeSilent") silent.set(entry.message, entry);
-    else if (entry.what === "VolumeSilenceOver") silent.delete(entry.message);
-  }
-  const [first] = silent.values();
-  if (first !== undefined) {
-    const more = silent.size > 1 ? `, and ${silent.size - 1} more` : "";
-    return `${printable(first.message)}, reported ${span(now - first.time)} ago${more}`;
-  }
-  return stepText(lastStep(entries, ends), now);
+  const [first, ...others] = volumeHoldouts(entries);
+  if (first === undefined) return stepText(lastStep(entries, ends), now);
+  return `${printable(first.message)}, reported ${span(now - first.time)} ago${andMore(others)}`;
+}
+
+/** The volumes alone that a pod waits for which has stopped; undefined: none that is known. Pure. */
+export function volumeHoldout(entries: readonly JournalEntry[]): string | undefined {
+  const [first, ...others] = volumeHoldouts(entries);
+  return first && `${printable(first.message)}${andMore(others)}`;
+}
+
+/** A volume that is held has a reason, and one that is silent has none. */
+function volumeHoldouts(entries: readonly JournalEntry[]): JournalEntry[] {
+  const held = open(entries, "VolumeHeld", "VolumeHeldOver");
+  return held.length > 0 ? held : open(entries, "VolumeSilent", "VolumeSilenceOver");
+}
+
+function andMore(others: readonly unknown[]): string {
+  return others.length > 0 ? `, and ${others.length} more` : "";
 }
 
 /**
@@ -35,6 +43,16 @@ export function serverHoldout(entries: readonly JournalEntry[], finalizers: read
   if (unfinished !== undefined) return unfinished;
   if (finalizers.length === 0) return "the API server has not removed it yet";
   return `finalizers keep it at the API server: ${finalizers.map(printable).join(", ")}`;
+}
+
+/** Observations that nothing has ended, oldest first. */
+function open(entries: readonly JournalEntry[], begin: EntryName, end: EntryName): JournalEntry[] {
+  const found = new Map<string, JournalEntry>();
+  for (const entry of entries) {
+    if (entry.what === begin) found.set(entry.message, entry);
+    else if (entry.what === end) found.delete(entry.message);
+  }
+  return [...found.values()];
 }
 
 interface Step {

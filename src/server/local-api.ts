@@ -97,6 +97,8 @@ export interface PodView extends PodRef {
   /** Of a pod that is deleted at the API server; omitted for others. */
   readonly finalizers?: readonly string[] | undefined;
   readonly logDirectory: string;
+  /** Of a pod that has stopped and still has volumes: the one that it waits for, and why, if known. */
+  readonly holdout?: string | undefined;
   /** While terminating: wall clock ms at which SIGKILL is due. */
   readonly killAt: number | undefined;
   /** Of a CSI driver: the running pods whose volumes only drivers can release. */

@@ -31,6 +31,10 @@ export function verdict(inputs: VerdictInputs): string {
     const holdout = nodeHoldout(entries, now) ?? serverHoldout(entries, pod.finalizers, now);
     return detailed("Terminating: it has stopped", "", holdout);
   }
+  if (pod.holdout !== undefined) {
+    const holdout = nodeHoldout(inputs.entries, inputs.now) ?? pod.holdout;
+    return detailed("Terminating: it has stopped", "", holdout);
+  }
   if (pod.phase === "Succeeded") return `Completed${agoOf(lastEnd(pod), inputs.now)}`;
   if (pod.phase === "Failed") return failed(inputs);
   if (pod.phase === "Unknown") return detailed("Unknown", pod.reason, pod.message);

@@ -50,6 +50,18 @@ test("work that does not end is named with its pod and start time until it ends"
   assert.deepEqual(waits.hanging, []);
 });
 
+test("work whose attempts fail has a reason, and is not silent", async () => {
+  const end = waits.begin(work);
+  for (const problem of ["cannot be unpublished: no", "cannot be unpublished: no", "cannot be unpublished: never"]) {
+    waits.held(work, problem);
+    await clock.advance(20_000);
+  }
+  const [no, never] = ["no", "never"].map((why) => `volume pv-1 (d.example.org) cannot be unpublished: ${why}`);
+  assert.deepEqual(told(), [`VolumeHeld: ${no}`, `VolumeHeldOver: ${no}`, `VolumeHeld: ${never}`]);
+  end(true);
+  assert.deepEqual([told().slice(3), waits.hanging], [[`VolumeHeldOver: ${never}`], []]);
+});
+
 test("a silence lasts over retries, and is reported once", async () => {
   const beganMs = clock.monotonic();
   for (let tries = 0; tries < 3; tries++) {

@@ -37,6 +37,8 @@ interface Wait extends StorageWait {
   /** Fires when it is to be reported. */
   timer: Disposable | undefined;
   message: string;
+  /** Why it does not come to an end, as reported last. */
+  held: string;
 }
 
 /** Ends work. @param answered false: storage did not respond, and the wait lasts until an attempt gets a response */
@@ -69,6 +71,16 @@ export class StorageWaits {
     };
   }
 
+  /** An attempt failed and will be repeated: the work is not silent, and its wait has a reason. */
+  held(work: StorageWork, problem: string): void {
+    const wait = this.#waits.get(keyOf(work));
+    const held = `volume ${work.volume} (${work.driver}) ${problem}`;
+    if (wait === undefined || wait.held === held) return;
+    this.#heldOver(wait);
+    wait.held = held;
+    this.#journal.record({ kind: "observation", what: "VolumeHeld", message: held, pod: work.pod });
+  }
+
   /** The longest wait first. */
   get hanging(): readonly StorageWait[] {
     const named = this.#waits.values().filter(({ message }) => message !== "");
@@ -90,9 +102,10 @@ export class StorageWaits {
 
   #start(key: string, work: StorageWork): Wait {
     const { pod, volume, driver, operation } = work;
-    const wait: Wait = { ...work, sinceMonotonicMs: this.#clock.monotonic(), timer: undefined, message: "" };
+    const wait: Wait = { ...work, sinceMonotonicMs: this.#clock.monotonic(), timer: undefined, message: "", held: "" };
     this.#waits.set(key, wait);
     wait.timer = this.#silences.at(wait.sinceMonotonicMs + namedAfterMs, () => {
+      if (wait.held !== "") return;
       wait.message = `volume ${volume} (${driver}) does not answer: its ${workNouns[operation]} has not returned within 30 s`;
       this.#journal.record({ kind: "observation", what: "VolumeSilent", message: wait.message, pod });
       this.#log.warn("storage does not answer", { ...pod, volume, driver, operation });
@@ -104,7 +117,12 @@ export class StorageWaits {
     const { pod, message } = wait;
     wait.timer?.[Symbol.dispose]();
     this.#waits.delete(key);
+    this.#heldOver(wait);
     if (message !== "") this.#journal.record({ kind: "observation", what: "VolumeSilenceOver", message, pod });
+  }
+
+  #heldOver({ pod, held }: Wait): void {
+    if (held !== "") this.#journal.record({ kind: "observation", what: "VolumeHeldOver", message: held, pod });
   }
 }
 

@@ -132,8 +132,12 @@ export interface FoundVolume {
 export interface ReconstructedVolume {
   /** Who tears it down, if not the plugin itself. */
   readonly driver?: string;
-  /** Unmounts it and removes its directory. A retry completes an interrupted teardown. */
-  tearDown(signal: AbortSignal): Promise<void>;
+  /**
+   * Unmounts it and removes its directory. A retry completes an interrupted teardown.
+   * @param held called with the problem of each attempt that failed and will be repeated, as of a verb:
+   *   `cannot be unpublished: …`
+   */
+  tearDown(signal: AbortSignal, held: (problem: string) => void): Promise<void>;
 }
 
 /** The current inputs of the volume's content; undefined: none, or unknown yet. */

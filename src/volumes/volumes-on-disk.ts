@@ -55,7 +55,7 @@ export interface VolumesOnDiskDependencies {
   readonly files: Files;
   readonly mounts: Mounts;
   readonly plugins: readonly VolumePlugin[];
-  readonly waits: Pick<StorageWaits, "begin">;
+  readonly waits: Pick<StorageWaits, "begin" | "held">;
   readonly clock: Pick<Clock, "monotonic">;
   readonly observer?: OperationObserver;
 }
@@ -64,7 +64,7 @@ export interface VolumesOnDiskDependencies {
 export class VolumesOnDisk {
   readonly #files: Files;
   readonly #mounts: Mounts;
-  readonly #waits: Pick<StorageWaits, "begin">;
+  readonly #waits: Pick<StorageWaits, "begin" | "held">;
   readonly #measuring: OperationDependencies;
   readonly #plugins: ReadonlyMap<string, VolumePlugin>;
 
@@ -151,10 +151,11 @@ export class VolumesOnDisk {
 
   async #tearDownOne(pod: PodRef, { place, name, volume }: OwnedVolume, signal: AbortSignal): Promise<void> {
     const driver = volume.driver ?? kindOf(place);
-    const end = this.#waits.begin({ pod, volume: name, driver, operation: "tear down" });
+    const work = { pod, volume: name, driver, operation: "tear down" } as const;
+    const end = this.#waits.begin(work);
     const operation = place.startsWith("volumeDevices/") ? "unmap_volume" : "volume_unmount";
     const label = { plugin: pluginLabel(parentOf(place)) };
-    const tearDown = (): Promise<void> => volume.tearDown(signal);
+    const tearDown = (): Promise<void> => volume.tearDown(signal, (problem) => this.#waits.held(work, problem));
     try {
       // Each attempt of a driver is measured with its call.
       if (volume.driver !== undefined) await tearDown();

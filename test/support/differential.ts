@@ -115,6 +115,7 @@ async function liveSimulated(planned: readonly PlannedPod[], random: SimRandom):
     podLogsRoot: "/var/log/pods",
     wallOffsetMs: 0,
     served: () => [],
+    holdout: () => undefined,
     ignored: new Map(),
   };
   const views = node.pods().flatMap((pod) => podView(pod, context) ?? []);

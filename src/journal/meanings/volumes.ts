@@ -114,6 +114,11 @@ export const volumeMeanings = {
     remedy: "See the storage server, or the driver's own log on this node; `podwright doctor` shows since when.",
   },
   VolumeSilenceOver: { means: "The storage has answered, or nothing waits for it any more." },
+  VolumeHeld: {
+    means: "A volume of a pod that has ended cannot be torn down yet; it is retried.",
+    remedy: "See the message: its driver must run on this node again, or see the driver's own log.",
+  },
+  VolumeHeldOver: { means: "The volume is torn down, or its teardown goes on." },
   VolumesLeft: {
     means: "Volumes on disk belong to no volume plugin of this node; they are left alone.",
     remedy: "Unmount and remove them by hand once you know their owner.",

@@ -46,6 +46,8 @@ export const volumeTerms = {
   VolumeConditionOver: { kind: "observation", why: "remark over" },
   VolumeSilent: { kind: "observation", why: "remark" },
   VolumeSilenceOver: { kind: "observation", why: "remark over" },
+  VolumeHeld: { kind: "observation", why: "remark" },
+  VolumeHeldOver: { kind: "observation", why: "remark over" },
   VolumesLeft: { kind: "note" },
   VolumeUnknown: { kind: "note" },
   VolumeWarning: { kind: "observation", why: "remark" },
