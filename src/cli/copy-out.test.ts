@@ -1,12 +1,22 @@
 import assert from "node:assert/strict";
-import { chmod, lstat, mkdir, mkdtempDisposable, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  lstat,
+  mkdir,
+  mkdtempDisposable,
+  readdir,
+  readFile,
+  symlink,
+  truncate,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { PodwrightError } from "../base/errors.ts";
 import { systemFiles } from "../linux/files/files.ts";
 import { systemProcesses } from "../linux/processes/processes.ts";
-import type { Files } from "../ports/files.ts";
+import { FileError, type Files } from "../ports/files.ts";
 import type { Processes } from "../ports/processes.ts";
 import { copyOut } from "./copy-out.ts";
 
@@ -106,11 +116,15 @@ test("a copy that fails leaves nothing", async () => {
 
 test("a copy that is interrupted, or fails halfway, removes everything that it wrote", async () => {
   await withData(async (directory, data) => {
-    await mkdir(join(directory, "empty"));
+    await mkdir(join(directory, "empty"), { mode: 0o750 });
     const halfway = (target: string, interrupt: AbortController | undefined): Processes => ({
       ...systemProcesses,
-      run: async (_program, words) => {
-        await writeFile(join(words.at(-1) ?? "", "part"), "half");
+      run: async (program, words, options) => {
+        if (program !== "cp") return await systemProcesses.run(program, words, options);
+        const into = words.at(-1) ?? "";
+        // A name need not be UTF-8.
+        await writeFile(Buffer.concat([Buffer.from(`${into}/`), Buffer.from([0xff])]), "half");
+        await chmod(into, 0o2777);
         interrupt?.abort(new Error("interrupted"));
         if (interrupt !== undefined) throw interrupt.signal.reason;
         return { exitCode: 1, signal: undefined, stdout: "", stderr: `cp: ${target}: No space left on device` };
@@ -125,6 +139,27 @@ test("a copy that is interrupted, or fails halfway, removes everything that it w
     }
     assert.deepEqual((await readdir(directory)).toSorted(), ["data", "empty"]);
     assert.deepEqual(await readdir(join(directory, "empty")), []);
+    assert.equal((await lstat(join(directory, "empty"))).mode & 0o7777, 0o750);
+  });
+});
+
+test("holes of sparse files take no room in an archive", async () => {
+  await withData(async (directory, data) => {
+    await writeFile(join(data, "sparse"), "");
+    await truncate(join(data, "sparse"), 100 << 20);
+    await copyOut(machine, data, join(directory, "a.tar"), never);
+    assert.ok((await lstat(join(directory, "a.tar"))).size < 1 << 20);
+  });
+});
+
+test("a destination that cannot be written is named with the reason", async () => {
+  await withData(async (directory, data) => {
+    const readOnly = async (path: string): Promise<void> => {
+      throw new FileError("EROFS", path, "EROFS: read-only file system, mkdir");
+    };
+    const files: Files = { ...systemFiles, makeDirectory: readOnly };
+    const copied = copyOut({ ...machine, files }, data, join(directory, "one"), never);
+    await assert.rejects(copied, /cannot copy .*one: EROFS: read-only file system/u);
   });
 });
 

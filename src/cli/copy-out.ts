@@ -7,6 +7,7 @@ type Machine = Pick<MachineContext, "files" | "processes">;
 
 /** There is no limit to the size of a volume. */
 const copyMs = 7 * 24 * 3_600_000;
+const shortMs = 30_000;
 
 /**
  * Copies the content of a directory, with owners, modes, times, links and extended attributes: to a tar archive if the
@@ -42,13 +43,14 @@ async function copyDirectory(
   await refuseInside(files, source, destination);
   // An empty directory may be the root of another disk, whose parent may not have enough space.
   const target = isThere ? destination : await partialName(files, destination);
+  const before = isThere ? await ownership(processes, destination) : undefined;
   try {
     if (!isArchive && !isThere) await files.makeDirectory(target, 0o700);
     const command = isArchive ? archive(source, target, destination) : copy(source, target);
     await run(processes, command, `${source} to ${destination}`, signal);
     if (!isThere) await files.rename(target, destination);
   } catch (error) {
-    await undo(files, isThere ? undefined : target, isThere ? destination : undefined);
+    await (before === undefined ? undo(files, target) : empty({ files, processes }, destination, before));
     signal.throwIfAborted();
     throw error;
   }
@@ -116,7 +118,8 @@ function copy(source: string, target: string): Command {
 
 function archive(source: string, target: string, destination: string): Command {
   const create = destination.endsWith(".tar") ? "-cf" : "-czf";
-  const words = ["--numeric-owner", "--xattrs", create, target, "-C", source, "."];
+  // Holes of sparse files would fill the disk.
+  const words = ["--numeric-owner", "--xattrs", "--sparse", create, target, "-C", source, "."];
   // 1: a file changed while it was read.
   return { program: "tar", arguments: words, good: [0, 1] };
 }
@@ -139,20 +142,44 @@ async function run(
   throw new PodwrightError(ExitCode.failed, `cannot copy ${what}: ${why}`);
 }
 
-/**
- * @param made what was created for the copy; undefined: nothing
- * @param filled the empty directory that was copied into; undefined: none
- */
-async function undo(files: Files, made: string | undefined, filled: string | undefined): Promise<void> {
+/** Removes what was created for the copy, if anything was. */
+async function undo(files: Files, made: string): Promise<void> {
   try {
-    if (made !== undefined) await files.removeTree(made);
-    if (filled !== undefined) {
-      for (const { name } of await files.list(filled)) await files.removeTree(`${filled}/${name}`);
-    }
+    if ((await files.stat(made)) !== undefined) await files.removeTree(made);
   } catch (error) {
-    throw new PodwrightError(ExitCode.failed, `the copy failed, and ${made ?? filled} cannot be removed`, {
-      cause: error,
-      remedy: errorMessage(error),
-    });
+    throw notUndone(made, error);
   }
+}
+
+interface Ownership {
+  readonly uid: number;
+  readonly gid: number;
+  readonly mode: number;
+}
+
+async function ownership(processes: Machine["processes"], directory: string): Promise<Ownership> {
+  const words = ["--printf", "%u %g %a", "--", directory];
+  const { stdout } = await processes.run("stat", words, { timeoutMs: shortMs });
+  const [uid = 0, gid = 0] = stdout.split(" ").map(Number);
+  return { uid, gid, mode: Number.parseInt(stdout.split(" ")[2] ?? "755", 8) };
+}
+
+/** Makes the directory that was copied into what it was. Names need not be UTF-8, and it may be the root of a disk. */
+async function empty({ files, processes }: Machine, directory: string, { uid, gid, mode }: Ownership): Promise<void> {
+  try {
+    const words = [directory, "-xdev", "-mindepth", "1", "-delete"];
+    const { exitCode, stderr } = await processes.run("find", words, { timeoutMs: copyMs });
+    if (exitCode !== 0) throw new Error(stderr.trim().split("\n")[0]);
+    await files.chown(directory, uid, gid);
+    await files.chmod(directory, mode);
+  } catch (error) {
+    throw notUndone(directory, error);
+  }
+}
+
+function notUndone(path: string, error: unknown): PodwrightError {
+  return new PodwrightError(ExitCode.failed, `the copy failed, and what it made in ${path} cannot be removed`, {
+    cause: error,
+    remedy: errorMessage(error),
+  });
 }

@@ -1,5 +1,5 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
-import { fileProblem } from "./file-problem.ts";
+import { fileProblem } from "../base/file-problem.ts";
 import type { Terminal } from "./terminal.ts";
 
 /**

@@ -21,6 +21,7 @@ export interface VerdictInputs {
 
 /** Longer texts do not fit a line; the point of a runtime's message is at its end. */
 const [beginOfMessage, endOfMessage] = [60, 97];
+const beginOfWait = 400;
 
 /** A pod's state in one line for people: `Running and Ready for 2 min, no restarts`. Pure. */
 export function verdict(inputs: VerdictInputs): string {
@@ -157,8 +158,9 @@ function pending(inputs: VerdictInputs): string {
   return detailed("Pending", "", entries.at(-1)?.message ?? "not started yet");
 }
 
+/** Whole: the wait is in podwright's own words, and what to do about it may be anywhere in them. */
 function waitsFor(word: string, volume: string): string {
-  return detailed(`${word}: waits for a volume`, "", volume);
+  return `${word}: waits for a volume: ${shortened(flat(volume), beginOfWait, endOfMessage)}`;
 }
 
 function initText(init: InitContainerView, { now }: VerdictInputs): string {
@@ -240,10 +242,13 @@ function endText({ name, exitCode, reason, message }: ContainerView): string {
 }
 
 function detailed(head: string, reason: string, message: string): string {
-  const flat = printable(message).replaceAll(/\s+/gu, " ").trim();
-  return [head, printable(reason), shortened(flat, beginOfMessage, endOfMessage)]
+  return [head, printable(reason), shortened(flat(message), beginOfMessage, endOfMessage)]
     .filter((part) => part !== "")
     .join(": ");
+}
+
+function flat(message: string): string {
+  return printable(message).replaceAll(/\s+/gu, " ").trim();
 }
 
 function textOf({ data }: JournalEntry, name: string): string {

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { containerView, podView } from "../../test/support/pod-views.ts";
 import type { JournalEntry, JournalInput } from "../journal/entry.ts";
+import { verdict } from "./verdict.ts";
 import { volumeWait } from "./volume-wait.ts";
 
 type Told = Pick<JournalInput, "kind" | "what" | "message"> & Partial<JournalEntry>;
@@ -80,4 +82,14 @@ test("earlier waits are ignored once a container starts, or the pod is recreated
   const claim = unprocessed("error processing PVC default/data: PVC is not bound");
   assert.equal(volumeWait(entries(claim, { kind: "action", what: "StartContainer", message: "" })), undefined);
   assert.equal(volumeWait(entries(claim, { kind: "input", what: "PodAdded", message: "" })), undefined);
+});
+
+test("a verdict has a wait whole: its remedy may be anywhere in it", () => {
+  const problem =
+    'path "/state/volumes/default/gone" does not exist: the directory of claim default/gone was removed, or its disk is ' +
+    "not mounted; restore it, or stop its pods, remove the claim with 'podwright volumes rm --force default/gone', and run them again";
+  const containers = [containerView({ state: "waiting", ready: false, reason: "ContainerCreating" })];
+  const pod = podView({ phase: "Pending", ready: false, containers });
+  const told = verdict({ pod, entries: entries(set("pv-1"), failed(1, problem)), now: 0 });
+  assert.equal(told, `Pending: waits for a volume: volume "disk": ${problem}`);
 });

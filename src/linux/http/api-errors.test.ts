@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PodwrightError } from "../../base/errors.ts";
+import { FileError } from "../../ports/files.ts";
 import { answeredError, errorResponse } from "./api-errors.ts";
 
 test("an error crosses the socket with its exit code, its remedy and its object problems", () => {
@@ -13,6 +14,15 @@ test("an error crosses the socket with its exit code, its remedy and its object 
     { message, exitCode, remedy, told },
     { message: "it is bad", exitCode: 2, remedy: "mend it", told: problems },
   );
+});
+
+test("an error of the engine's files is the machine's problem, with the path and what to do", () => {
+  const full = new FileError("ENOSPC", "/state/claims/a", "ENOSPC: no space left on device, write");
+  const { status, body } = errorResponse(full);
+  assert.ok(typeof body === "string");
+  const { message, exitCode, remedy } = answeredError(status, body);
+  assert.match(message, /^cannot \w+ \/state\/claims\/a: no space left on device/u);
+  assert.deepEqual([exitCode, remedy], [3, "free some space on its file system"]);
 });
 
 test("a response that is not podwright's is truncated", () => {

@@ -1,9 +1,12 @@
 import { ExitCode, PodwrightError, errorMessage } from "../../base/errors.ts";
+import { fileProblem } from "../../base/file-problem.ts";
 import type { FieldProblem } from "../../ports/field-problem.ts";
 import type { ApiErrorBody, ApiResponse } from "../../ports/api-server.ts";
 
 /** The response to a failed request: {@link ApiErrorBody} with the status that fits the exit code. */
-export function errorResponse(error: unknown): ApiResponse {
+export function errorResponse(thrown: unknown): ApiResponse {
+  // The engine runs as root, and its disk may be full.
+  const error = thrown instanceof PodwrightError ? thrown : (fileProblem(thrown, true) ?? thrown);
   const message = errorMessage(error);
   const body: ApiErrorBody =
     error instanceof PodwrightError

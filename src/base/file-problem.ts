@@ -1,4 +1,4 @@
-import { ExitCode, errorMessage, PodwrightError } from "../base/errors.ts";
+import { ExitCode, errorMessage, PodwrightError } from "./errors.ts";
 import { FileError } from "../ports/files.ts";
 
 /** What was tried, by the system call. */

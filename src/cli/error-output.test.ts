@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { systemFiles } from "../linux/files/files.ts";
 import { FileError } from "../ports/files.ts";
 import { exitCodeOf, printError } from "./error-output.ts";
-import { fileProblem } from "./file-problem.ts";
+import { fileProblem } from "../base/file-problem.ts";
 import { Terminal } from "./terminal.ts";
 
 function told(error: unknown, isRoot = true): string {
