@@ -1,7 +1,10 @@
 import type { PersistentVolume } from "../api/persistent-volume.ts";
 import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
-import type { VolumeManifest } from "../api/storage-manifest.ts";
+import type { ObjectMeta } from "../api/meta.ts";
+import type { Pod } from "../api/pod.ts";
+import { type ClaimManifest, ClaimSpec, type VolumeManifest } from "../api/storage-manifest.ts";
 import { claimOfDirectory, unboundCondition } from "../volumes/claims.ts";
+import { goValues } from "../yaml/go-values.ts";
 import { isBound, type KeptClaim, ownVolumeName } from "./kept-claim.ts";
 
 /**
@@ -59,4 +62,31 @@ function claimRef({ apiVersion, kind, metadata: { namespace, name, uid } }: Kept
 
 function texts(quantities: Readonly<Record<string, string | number>> = {}): Record<string, string> {
   return Object.fromEntries(Object.entries(quantities).map(([name, quantity]) => [name, String(quantity)]));
+}
+
+/** The claim of that name that a generic ephemeral volume of one of the pods needs; undefined: none does. Pure. */
+export function ephemeralClaim(
+  pods: readonly Pod[],
+  namespace: string,
+  name: string,
+):
+  | { readonly manifest: ClaimManifest; readonly owner: NonNullable<ObjectMeta["ownerReferences"]>[number] }
+  | undefined {
+  for (const { metadata, spec } of pods) {
+    if (metadata.namespace !== namespace) continue;
+    const volume = spec.volumes?.find(
+      (each) => each.ephemeral !== undefined && `${metadata.name}-${each.name}` === name,
+    );
+    const template = volume?.ephemeral?.volumeClaimTemplate;
+    if (template === undefined) continue;
+    const { labels, annotations } = template.metadata ?? {};
+    const manifest: ClaimManifest = {
+      ...({ apiVersion: "v1", kind: "PersistentVolumeClaim" } as const),
+      metadata: { name, namespace, labels, annotations },
+      spec: ClaimSpec.parse(goValues(ClaimSpec, template.spec)),
+    };
+    const owner = { apiVersion: "v1", kind: "Pod", name: metadata.name, uid: metadata.uid };
+    return { manifest, owner: { ...owner, controller: true, blockOwnerDeletion: true } };
+  }
+  return undefined;
 }

@@ -3,13 +3,12 @@ import type { Pod } from "../api/pod.ts";
 import type { ObjectVersion } from "../api-client/resource.ts";
 import type { PersistentVolume } from "../api/persistent-volume.ts";
 import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
-import {
-  type ClaimManifest,
-  ClaimSpec,
-  type ClassManifest,
-  type DriverManifest,
-  type StorageManifest,
-  type VolumeManifest,
+import type {
+  ClaimManifest,
+  ClassManifest,
+  DriverManifest,
+  StorageManifest,
+  VolumeManifest,
 } from "../api/storage-manifest.ts";
 import type { VolumeAttachment } from "../api/volume-attachment.ts";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
@@ -30,15 +29,15 @@ import type { Checked } from "../sources/prepare.ts";
 import { objectKey } from "../sources/run-objects.ts";
 import type { RunStorage, StoragePreview } from "../sources/run-storage.ts";
 import type { RunStore } from "../sources/run-store.ts";
-import { goValues } from "../yaml/go-values.ts";
 import type { ManifestError } from "../yaml/manifest-error.ts";
 import { AwaitedError } from "../volumes/awaited-error.ts";
 import { bindClaim, isOfClass, unboundClaims } from "./bind.ts";
 import { ClaimDirectories } from "./claim-directories.ts";
-import { claimObject, deletedClaim, directoryVolume, volumeObject } from "./claim-objects.ts";
+import { claimObject, deletedClaim, directoryVolume, ephemeralClaim, volumeObject } from "./claim-objects.ts";
 import { claimsOf, claimView, freeVolumeViews, placeOf, podsUsing } from "./claim-views.ts";
 import { boundTo, hasOwnDirectory, isBound, keptClaim, type KeptClaim, ownerOf, ownVolumeName } from "./kept-claim.ts";
 import { driverObjects, driverSecrets, needsDrivers } from "./local-csi.ts";
+import { UnreadableClaims } from "./unreadable-claims.ts";
 import { changedState, isKept, type KeptObject, previewStorage, updateProblems } from "./storage-changes.ts";
 
 export interface RunClaimsDependencies {
@@ -49,7 +48,7 @@ export interface RunClaimsDependencies {
   readonly journal: Recorder;
   readonly log: Logger;
   /** Stores claims, volumes, classes and drivers. */
-  readonly store: Pick<RunStore, "load" | "save" | "remove">;
+  readonly store: Pick<RunStore, "load" | "pathOf" | "remove" | "save">;
   /** The desired pods, and those not removed yet. */
   readonly pods: () => readonly Pod[];
   /** Undefined: no CSI drivers. */
@@ -99,6 +98,7 @@ export class RunClaims implements StorageLookup, RunStorage {
   readonly #drivers = new Map<string, DriverManifest>();
   /** Claims whose data is being removed. That may take long, so nothing waits for it. */
   readonly #removing = new Set<string>();
+  readonly #unreadable = new UnreadableClaims();
 
   constructor(deps: RunClaimsDependencies, config: RunClaimsConfig) {
     this.#deps = deps;
@@ -115,7 +115,12 @@ export class RunClaims implements StorageLookup, RunStorage {
       if (isKept(manifest)) this.#keep(manifest);
     }
     this.#deps.drivers?.objects.set(driverObjects(this.#drivers.values()));
-    return problems.map(({ message }) => message);
+    this.#unreadable.load(problems);
+    return this.unreadable;
+  }
+
+  get unreadable(): readonly string[] {
+    return this.#unreadable.messages;
   }
 
   problems(objects: readonly Checked<StorageManifest>[]): readonly ManifestError[] {
@@ -133,6 +138,7 @@ export class RunClaims implements StorageLookup, RunStorage {
     using _turn = await this.#turn.acquire();
     for (const manifest of changedState(this.#state, objects, (given) => this.#newClaim(given)).changed) {
       await this.#store.save(manifest);
+      this.#unreadable.replaced(this.#store.pathOf(manifest.kind, objectKey(manifest.metadata)));
       this.#keep(manifest);
     }
     this.#deps.drivers?.objects.set(driverObjects(this.#drivers.values()));
@@ -333,31 +339,18 @@ export class RunClaims implements StorageLookup, RunStorage {
 
   /** The claim of a generic ephemeral volume, which upstream's controller creates for the pod. */
   async #makeEphemeral(namespace: string, name: string): Promise<void> {
-    for (const { metadata, spec } of this.#deps.pods()) {
-      if (metadata.namespace !== namespace) continue;
-      const volume = spec.volumes?.find(
-        (each) => each.ephemeral !== undefined && `${metadata.name}-${each.name}` === name,
-      );
-      const template = volume?.ephemeral?.volumeClaimTemplate;
-      if (template === undefined) continue;
-      const { labels, annotations } = template.metadata ?? {};
-      const owner = { apiVersion: "v1", kind: "Pod", name: metadata.name, uid: metadata.uid };
-      const given = {
-        ...({ apiVersion: "v1", kind: "PersistentVolumeClaim" } as const),
-        metadata: { name, namespace, labels, annotations },
-        spec: ClaimSpec.parse(goValues(ClaimSpec, template.spec)),
-      };
-      const claim = this.#newClaim(given, [{ ...owner, controller: true, blockOwnerDeletion: true }]);
-      await this.#store.save(claim);
-      return this.#keep(claim);
-    }
+    const found = ephemeralClaim(this.#deps.pods(), namespace, name);
+    if (found === undefined) return;
+    const claim = this.#newClaim(found.manifest, [found.owner]);
+    await this.#store.save(claim);
+    this.#keep(claim);
   }
 
   /** @param coming pods that are not desired yet */
   async #bindAll(coming: readonly Pod[] = []): Promise<void> {
     for (const claim of unboundClaims(this.#claims.values())) {
       if (this.#removing.has(objectKey(claim.metadata))) continue;
-      const binding = bindClaim(claim, this.#state);
+      const binding = this.#unreadable.allowed(claim, bindClaim(claim, this.#state));
       if (binding.kind === "none") continue;
       const isOwn = binding.kind === "directory";
       if (isOwn) await this.#directories.ensure(claim);
@@ -374,7 +367,7 @@ export class RunClaims implements StorageLookup, RunStorage {
 
   #objects(claim: KeptClaim): { readonly claim: PersistentVolumeClaim; readonly volume: PersistentVolume | undefined } {
     if (!isBound(claim)) {
-      const binding = bindClaim(claim, this.#state);
+      const binding = this.#unreadable.allowed(claim, bindClaim(claim, this.#state));
       return { claim: claimObject(claim, undefined, binding.kind === "none" ? binding.why : ""), volume: undefined };
     }
     const given = this.#volumes.get(claim.spec.volumeName ?? "");

@@ -98,9 +98,9 @@ export class RunSource {
     return this.#unreadable?.length === 0;
   }
 
-  /** The problems of stored manifests, whose pods are unknown. */
+  /** The problems of stored manifests, whose pods or claims are unknown. */
   get unreadable(): readonly string[] {
-    return (this.#unreadable ?? []).map(({ message }) => message);
+    return [...(this.#unreadable ?? []).map(({ message }) => message), ...this.#deps.storage.unreadable];
   }
 
   /** ConfigMaps and Secrets for the pods. */

@@ -8,6 +8,8 @@ import type { Checked } from "./prepare.ts";
 export interface RunStorage {
   /** Reads what earlier runs kept; returns what cannot be read. To be called before anything else. */
   load(): Promise<readonly string[]>;
+  /** What cannot be read still. */
+  readonly unreadable: readonly string[];
   /** Why these objects cannot be taken beside those that are there. */
   problems(objects: readonly Checked<StorageManifest>[]): readonly ManifestError[];
   /**

@@ -48,6 +48,9 @@ export class RunStore {
         const decoded = decodeManifests(await this.#files.read(path, 2 * maxManifestBytes), path);
         objects.push(...decoded.objects);
         problems.push(...decoded.errors.map(({ message }) => ({ path, message })));
+        // A power failure may leave an empty file.
+        const isEmpty = decoded.objects.length === 0 && decoded.errors.length === 0;
+        if (isEmpty) problems.push({ path, message: `${path}: it is empty` });
       } catch (error) {
         problems.push({ path, message: `${path}: ${errorMessage(error)}` });
       }

@@ -29,6 +29,7 @@ export const silentLog: Logger = {
 /** A node without claims. */
 export const noStorage: RunStorage = {
   load: async () => [],
+  unreadable: [],
   problems: () => [],
   prepare: async () => {},
   take: async () => {},
