@@ -92,3 +92,19 @@ test("the empty directory of a binding that was interrupted is removed with its 
   await fixture.claims.remove("default", "data", asked);
   assert.deepEqual(await fixture.files.list("/state/volumes"), []);
 });
+
+test("a claim's directory that another volume of a pod leads to is not removed", async () => {
+  const path = "/state/volumes/default/data";
+  const volume = disk.replace("/srv/disk", `${path}/below`);
+  const other = dataClaim.replace("name: data", "name: other").replace("spec: {", "spec: {volumeName: disk, ");
+  for (const present of [pod("host", { hostPath: { path: `${path}//` } }), using("other")]) {
+    const fixture = await RunClaimsScene.started();
+    await fixture.take(dataClaim);
+    await fixture.take(volume, other);
+    fixture.present = [present];
+    await assert.rejects(
+      fixture.claims.remove("default", "data", asked),
+      new RegExp(`claim default/data is used by default/${present.metadata.name}`, "u"),
+    );
+  }
+});

@@ -1,3 +1,4 @@
+import { normalize } from "node:path/posix";
 import type { Pod } from "../api/pod.ts";
 import type { PersistentVolume } from "../api/persistent-volume.ts";
 import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
@@ -34,6 +35,22 @@ export function podsUsing(claim: KeptClaim, pods: readonly Pod[]): PodRef[] {
     claimsOf(pod).some(({ key, isEphemeral }) => key === wanted && (!isEphemeral || owner === pod.metadata.uid)),
   );
   return [...new Map(using.map((pod) => [pod.metadata.uid, podRef(pod)])).values()];
+}
+
+/** The pods that have a directory, or one in it, as a host path: of their own, or of a claim's PersistentVolume. Pure. */
+export function podsAt(
+  directory: string,
+  { claims, volumes }: Pick<StorageState, "claims" | "volumes">,
+  pods: readonly Pod[],
+): PodRef[] {
+  const isThere = (path: string): boolean => normalize(`${path}/`).startsWith(`${directory}/`);
+  const own = pods.filter(({ spec }) => spec.volumes?.some(({ hostPath }) => hostPath && isThere(hostPath.path)));
+  const bound = [...claims.values()].filter((claim) => {
+    const { local, hostPath } = (isBound(claim) && volumes.get(claim.spec.volumeName ?? "")?.spec) || {};
+    const path = (local ?? hostPath)?.path;
+    return path !== undefined && isThere(path);
+  });
+  return [...own.map(podRef), ...bound.flatMap((claim) => podsUsing(claim, pods))];
 }
 
 /** The location of a volume's data, for display. Pure. */

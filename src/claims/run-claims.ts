@@ -34,7 +34,7 @@ import { AwaitedError } from "../volumes/awaited-error.ts";
 import { bindClaim, isOfClass, unboundClaims } from "./bind.ts";
 import { ClaimDirectories } from "./claim-directories.ts";
 import { claimObject, deletedClaim, directoryVolume, ephemeralClaim, volumeObject } from "./claim-objects.ts";
-import { claimsOf, claimView, freeVolumeViews, placeOf, podsUsing } from "./claim-views.ts";
+import { claimsOf, claimView, freeVolumeViews, placeOf, podsAt, podsUsing } from "./claim-views.ts";
 import { boundTo, hasOwnDirectory, isBound, keptClaim, type KeptClaim, ownerOf, ownVolumeName } from "./kept-claim.ts";
 import { driverObjects, driverSecrets, needsDrivers } from "./local-csi.ts";
 import { UnreadableClaims } from "./unreadable-claims.ts";
@@ -256,7 +256,10 @@ export class RunClaims implements StorageLookup, RunStorage {
         remedy: `'${this.#directories.command("volumes")}' lists the claims`,
       });
     }
-    const users = podsUsing(claim, this.#deps.pods()).map((pod) => `${pod.namespace}/${pod.name}`);
+    const pods = this.#deps.pods();
+    const beside = hasOwnDirectory(claim) ? podsAt(this.#directories.path(claim), this.#state, pods) : [];
+    const using = [...podsUsing(claim, pods), ...beside].map((pod) => `${pod.namespace}/${pod.name}`);
+    const users = [...new Set(using)];
     if (users.length > 0) {
       throw new PodwrightError(ExitCode.failed, `claim ${namespace}/${name} is used by ${users.join(", ")}`, {
         remedy: `'${this.#directories.command("stop", ...users)}' first`,
