@@ -161,6 +161,19 @@ test("a driver that is stopped with the pods that use it is stopped last, and al
     run.child.kill("SIGINT");
     assert.equal((await withinMs(40_000, run.ended)).exitCode, 0);
     assert.equal(released(), 2);
+
+    await podwright.succeed("run", "--detach", ...files);
+    await podwright.succeed("stop", "driver");
+    const stop = podwright.start(["stop", "web"]);
+    const held = `volume disk \\(${name}\\) cannot be unpublished: driver name ${name} not found`;
+    await until("the stop to say what it waits for", async () =>
+      new RegExp(`stopping web: ${held}`, "u").test(stop.stdout),
+    );
+    assert.match(await podwright.succeed("why", "web"), new RegExp(`^Terminating: it has stopped: ${held}`, "u"));
+    await podwright.succeed("run", "--detach", driver);
+    assert.equal((await withinMs(40_000, stop.ended)).exitCode, 0);
+    await podwright.succeed("stop", "driver");
+    assert.equal(released(), 3);
     await podwright.succeed("volumes", "rm", "--force", "data");
   });
 });
