@@ -8,9 +8,12 @@ import { createLogger } from "../linux/processes/log-sink.ts";
 import { systemRandom } from "../linux/processes/random.ts";
 import { version } from "../base/version.ts";
 import { requireStateFormat } from "../private-runtime/state-format.ts";
-import type { ClaimRemoval, ClaimView, FreeVolumeView } from "../server/local-api.ts";
+import type { ClaimRemoval, FreeVolumeView } from "../server/local-api.ts";
 import { RunStore } from "../sources/run-store.ts";
 import type { MachineContext } from "./machine-context.ts";
+
+const lockLimitMs = 10_000;
+const lockRetryMs = 100;
 
 type Context = Pick<MachineContext, "clock" | "files" | "layout" | "mounts">;
 
@@ -29,14 +32,8 @@ async function openClaims(context: Context, pods: readonly Pod[]): Promise<RunCl
     { directories: layout.volumes, podsDirectory: `${layout.kubeletRoot}/pods`, nodeLabels },
   );
   await requireStateFormat(files, layout.stateDirectory, version);
-  if ((await files.stat(layout.claims)) === undefined) return claims;
-  const [problem] = await claims.load();
-  if (problem === undefined) return claims;
-  throw new PodwrightError(ExitCode.failed, problem, { remedy: "correct or remove that file" });
-}
-
-export async function keptClaims(context: Context): Promise<readonly ClaimView[]> {
-  return (await openKeptClaims(context)).views();
+  if ((await files.stat(layout.claims)) !== undefined) await claims.load();
+  return claims;
 }
 
 export async function keptFreeVolumes(context: Context): Promise<readonly FreeVolumeView[]> {
@@ -47,12 +44,7 @@ export async function keptFreeVolumes(context: Context): Promise<readonly FreeVo
 export async function removeKeptClaim(context: Context, namespace: string, name: string): Promise<ClaimRemoval> {
   const { files, layout } = context;
   await files.makeDirectory(layout.runDirectory, 0o755);
-  using lock = await systemLocks.tryOwnLock(layout.lockFile);
-  if (lock === undefined) {
-    throw new PodwrightError(ExitCode.failed, `an engine is starting or stopping for ${layout.stateDirectory}`, {
-      remedy: "try again",
-    });
-  }
+  using _lock = await ownLock(context);
   const { pods, problems } = await keptPods(context);
   const [unreadable] = problems;
   if (unreadable !== undefined) {
@@ -62,6 +54,20 @@ export async function removeKeptClaim(context: Context, namespace: string, name:
   }
   const message = `a user requested the removal of claim ${namespace}/${name}`;
   return await (await openClaims(context, pods)).remove(namespace, name, { code: "ClaimRemovalRequested", message });
+}
+
+/** An engine that has no pods any more takes a moment to end. */
+async function ownLock({ clock, layout }: Context): Promise<Disposable> {
+  const endMs = clock.monotonic() + lockLimitMs;
+  for (;;) {
+    const lock = await systemLocks.tryOwnLock(layout.lockFile);
+    if (lock !== undefined) return lock;
+    if (clock.monotonic() >= endMs) break;
+    await clock.sleep("an engine to start or to end", lockRetryMs);
+  }
+  throw new PodwrightError(ExitCode.failed, `an engine is starting or stopping for ${layout.stateDirectory}`, {
+    remedy: "try again",
+  });
 }
 
 /** Pods that an engine would run, which may still be running, and manifests that cannot be read. */

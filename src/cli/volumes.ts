@@ -12,10 +12,11 @@ import { agrees } from "./agree.ts";
 import { claimLabel } from "./claim-label.ts";
 import { copyOut } from "./copy-out.ts";
 import { EngineGone } from "./engine-client.ts";
+import { printWarning } from "./error-output.ts";
 import { formatTable } from "./format.ts";
 import { formatBytes } from "./gc.ts";
 import { Interrupts } from "./interrupts.ts";
-import { keptClaims, keptFreeVolumes, removeKeptClaim } from "./kept-claims.ts";
+import { keptFreeVolumes, openKeptClaims, removeKeptClaim } from "./kept-claims.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { ownCommand } from "./own-command.ts";
 import type { Painter } from "./terminal.ts";
@@ -64,9 +65,14 @@ function tooMany(action: string, operands: string): PodwrightError {
 
 /** Claims outlive the engine, which ends with its last pod. */
 async function claimsOf(context: MachineContext): Promise<readonly ClaimView[]> {
-  return await context.engine.claims().catch((error: unknown) => {
-    if (error instanceof EngineGone) return keptClaims(context);
-    throw error;
+  return await context.engine.claims().catch(async (error: unknown) => {
+    if (!(error instanceof EngineGone)) throw error;
+    const kept = await openKeptClaims(context);
+    const again = ownCommand(context.layout.stateDirectory, "run");
+    for (const problem of kept.unreadable) {
+      printWarning(context.terminal, new Error(`${problem}; give its document to '${again}' again`));
+    }
+    return kept.views();
   });
 }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { ClaimView } from "../../src/server/local-api.ts";
@@ -106,9 +106,15 @@ test("a pod's claim data outlives it, and its ephemeral volume's data is removed
     await podwright.succeed("volumes", "copy-out", "data", archive);
     assert.ok(existsSync(archive));
     await until("the engine to end", async () => (await podwright.enginePid()) === undefined, 30_000);
+    const damaged = join(podwright.layout.claims, "persistentvolumeclaim_default_other_0.json");
+    writeFileSync(damaged, "");
+    const listed = await podwright.run(["volumes"]);
+    assert.match(listed.stdout, /default +data/u);
+    assert.match(listed.stderr, /other_0\.json: it is empty; give its document to '/u);
     await podwright.succeed("volumes", "rm", "--force", "data");
     assert.equal(existsSync(data), false);
     assert.deepEqual(await claims(podwright), []);
+    rmSync(damaged);
   });
 });
 
