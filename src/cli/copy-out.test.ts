@@ -159,7 +159,11 @@ test("a destination that cannot be written is named with the reason", async () =
     };
     const files: Files = { ...systemFiles, makeDirectory: readOnly };
     const copied = copyOut({ ...machine, files }, data, join(directory, "one"), never);
-    await assert.rejects(copied, /cannot copy .*one: EROFS: read-only file system/u);
+    await assert.rejects(copied, (error: unknown) => {
+      assert.ok(error instanceof PodwrightError);
+      assert.match(error.message, /cannot copy .*one: EROFS: read-only file system/u);
+      return error.exitCode === 3;
+    });
   });
 });
 

@@ -27,7 +27,7 @@ export async function copyOut(
   } catch (error) {
     if (!(error instanceof FileError)) throw error;
     const message = `cannot copy ${source} to ${destination}: ${error.message}`;
-    throw new PodwrightError(ExitCode.failed, message, { cause: error });
+    throw new PodwrightError(exitCodeFor(error.message), message, { cause: error });
   }
 }
 
@@ -139,7 +139,14 @@ async function run(
   });
   if (result.exitCode !== undefined && good.includes(result.exitCode)) return;
   const why = result.stderr.trim().split("\n")[0] || `${program} ended by ${result.signal ?? "itself"}`;
-  throw new PodwrightError(ExitCode.failed, `cannot copy ${what}: ${why}`);
+  throw new PodwrightError(exitCodeFor(why), `cannot copy ${what}: ${why}`);
+}
+
+const ofMachine = /no space left on device|read-only file system|disk quota exceeded|i(?:nput)?\/o(?:utput)? error/iu;
+
+/** A full or broken disk is the machine's problem. */
+function exitCodeFor(problem: string): ExitCode {
+  return ofMachine.test(problem) ? ExitCode.environment : ExitCode.failed;
 }
 
 /** Removes what was created for the copy, if anything was. */

@@ -109,6 +109,15 @@ test("a volume of a removed in-tree plugin is attached and set up by its CSI dri
   assert.deepEqual(fixture.driver.setUps, [{ attachmentName: "csi-vol-1", metadata: {} }]);
 });
 
+test("a claim of a host path without a type requires nothing of the path", async () => {
+  for (const type of ["", undefined]) {
+    fixture = new Fixture();
+    await fixture.bound("c", { local: undefined, hostPath: { path: "/data", type } });
+    const mounted = await fixture.manager.mount(pod, needs, cause, signal);
+    assert.equal(mounted.get("data")?.hostPath, "/data");
+  }
+});
+
 test("a claim of a host path is mounted from that path", async () => {
   await fixture.bound("c", { local: undefined, hostPath: { path: "/data", type: "DirectoryOrCreate" } });
   const mounted = await fixture.manager.mount(pod, needs, cause, signal);

@@ -21,7 +21,8 @@ export async function hostPathFits(volumeFiles: VolumeFiles, path: string, type:
 }
 
 /**
- * Creates what is missing if the type permits it: directories 0755, files 0644 in an existing directory.
+ * Creates what is missing if the type permits it: directories 0755, files 0644 in an existing directory. The empty type
+ * requires nothing.
  * @throws VolumeError if something else exists there, FileError
  */
 export async function setUpHostPath(
@@ -29,6 +30,7 @@ export async function setUpHostPath(
   path: string,
   type: string,
 ): Promise<void> {
+  if (type === "") return;
   const want = Object.hasOwn(wanted, type) ? wanted[type] : undefined;
   if (want === undefined) throw new VolumeError(`${type} is an invalid volume type`);
   const found = await volumeFiles.kind(path);

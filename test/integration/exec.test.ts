@@ -66,9 +66,9 @@ async function useTerminals(podwright: Podwright): Promise<void> {
       await new Promise((done) => setTimeout(done, 200));
       return shell.shown.includes("\n40 120\r\n");
     });
-    // Ctrl-C is the command's.
-    shell.type("sleep 1000\r");
-    await shell.shows(/sleep 1000\r\n/);
+    // Ctrl-C is the command's, which must run: the shell ignores one that comes before.
+    shell.type("sh -c 'echo run''s; exec sleep 1000'\r");
+    await shell.shows(/\nruns\r\n/);
     shell.type("\u0003");
     await shell.shows(/\^C\r\n[^]*# /);
     shell.type("exit 5\r");
