@@ -29,6 +29,7 @@ const options = {
 } as const;
 const registrationDirectory = "/registration";
 const timeoutMs = 3_000;
+const startMs = 2_000;
 
 type Flags = Readonly<Record<keyof typeof options, string>>;
 
@@ -94,6 +95,11 @@ const roles = { driver: drive, registrar: register, livenessprobe: probe };
 const { positionals, values } = parseArgs({ options, allowPositionals: true });
 const role = Object.entries(roles).find(([name]) => name === positionals[0])?.[1];
 if (role === undefined) throw new Error(`no role ${positionals[0]}`);
-const end = await role(values);
-// The first process of a container gets no default action for it.
-process.once("SIGTERM", () => void end().then(() => process.exit(0)));
+const started = role(values);
+// The first process of a container gets no default action for it. One that has just started removes its socket all the same.
+process.once("SIGTERM", () => {
+  void Promise.race([started, sleep(startMs, undefined)])
+    .then(async (end) => await end?.())
+    .then(() => process.exit(0));
+});
+await started;
