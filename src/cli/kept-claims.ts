@@ -7,13 +7,13 @@ import { systemLocks } from "../linux/files/lock.ts";
 import { createLogger } from "../linux/processes/log-sink.ts";
 import { systemRandom } from "../linux/processes/random.ts";
 import { version } from "../base/version.ts";
+import { ownLockWithin } from "../private-runtime/own-lock.ts";
 import { requireStateFormat } from "../private-runtime/state-format.ts";
 import type { ClaimRemoval, FreeVolumeView } from "../server/local-api.ts";
 import { RunStore } from "../sources/run-store.ts";
 import type { MachineContext } from "./machine-context.ts";
 
 const lockLimitMs = 10_000;
-const lockRetryMs = 100;
 
 type Context = Pick<MachineContext, "clock" | "files" | "layout" | "mounts">;
 
@@ -58,13 +58,9 @@ export async function removeKeptClaim(context: Context, namespace: string, name:
 
 /** An engine that has no pods any more takes a moment to end. */
 async function ownLock({ clock, layout }: Context): Promise<Disposable> {
-  const endMs = clock.monotonic() + lockLimitMs;
-  for (;;) {
-    const lock = await systemLocks.tryOwnLock(layout.lockFile);
-    if (lock !== undefined) return lock;
-    if (clock.monotonic() >= endMs) break;
-    await clock.sleep("an engine to start or to end", lockRetryMs);
-  }
+  const wait = { what: "an engine to start or to end", limitMs: lockLimitMs };
+  const lock = await ownLockWithin({ clock, locks: systemLocks }, layout.lockFile, wait);
+  if (lock !== undefined) return lock;
   throw new PodwrightError(ExitCode.failed, `an engine is starting or stopping for ${layout.stateDirectory}`, {
     remedy: "try again",
   });

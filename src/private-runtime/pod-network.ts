@@ -5,6 +5,7 @@ import type { Locks } from "../ports/locks.ts";
 import type { Network } from "../ports/network.ts";
 import type { Processes } from "../ports/processes.ts";
 import { LOCK_DIRECTORY, SUBNET_CLAIM_DIRECTORY } from "./layout.ts";
+import { ownLockWithin } from "./own-lock.ts";
 import type { RuntimeLayout } from "./layout.ts";
 import { chooseSubnet, overlap, parseNetwork, parseRoutes } from "./subnet.ts";
 import type { Ipv4Network } from "./subnet.ts";
@@ -16,7 +17,6 @@ export interface PodNetworkDeps {
   readonly network: Pick<Network, "addresses">;
 }
 
-const LOCK_RETRY_MS = 50;
 const LOCK_LIMIT_MS = 10_000;
 const MAX_FILE_BYTES = 1024 * 1024;
 
@@ -114,22 +114,17 @@ async function waitForLock(
   signal?: AbortSignal,
 ): Promise<Disposable> {
   await files.makeDirectory(LOCK_DIRECTORY, 0o755);
-  const limit = clock.monotonic() + LOCK_LIMIT_MS;
-  for (;;) {
-    const lock = await locks.tryOwnLock(path);
-    if (lock !== undefined) return lock;
-    if (clock.monotonic() >= limit) {
-      const holder = await locks.holder(path);
-      throw new PodwrightError(
-        ExitCode.failed,
-        `another podwright${holder === undefined ? "" : ` (pid ${holder})`} holds ${path}`,
-        {
-          remedy: "stop it, or wait for it",
-        },
-      );
-    }
-    await clock.sleep("lock of the pod subnets", LOCK_RETRY_MS, signal);
-  }
+  const wait = { what: "lock of the pod subnets", limitMs: LOCK_LIMIT_MS };
+  const lock = await ownLockWithin({ clock, locks }, path, wait, signal);
+  if (lock !== undefined) return lock;
+  const holder = await locks.holder(path);
+  throw new PodwrightError(
+    ExitCode.failed,
+    `another podwright${holder === undefined ? "" : ` (pid ${holder})`} holds ${path}`,
+    {
+      remedy: "stop it, or wait for it",
+    },
+  );
 }
 
 function claimFile(layout: RuntimeLayout): string {

@@ -13,7 +13,7 @@ const maxBytes = 4 << 20;
  * @param by the writer: a start may write beside the pod's checkpoint, and neither may take the other's temporary file
  */
 export async function keepSpec(
-  files: Pick<Files, "read" | "write" | "rename" | "remove">,
+  files: Pick<Files, "rename" | "write">,
   node: Pick<NodeContext, "rootDirectory">,
   pod: Pod,
   by: "start" | "record" | "deletion",
@@ -28,7 +28,7 @@ export async function keepSpec(
 
 /** The stored pod; undefined when missing or incomplete. */
 export async function keptSpec(
-  files: Pick<Files, "read" | "write" | "rename" | "remove">,
+  files: Pick<Files, "read">,
   node: Pick<NodeContext, "rootDirectory">,
   uid: PodUid,
 ): Promise<Pod | undefined> {
@@ -45,7 +45,7 @@ export async function keptSpec(
 
 /** Removes what {@link keepSpec} stored. */
 export async function dropSpec(
-  files: Pick<Files, "read" | "write" | "rename" | "remove">,
+  files: Pick<Files, "remove">,
   node: Pick<NodeContext, "rootDirectory">,
   uid: PodUid,
 ): Promise<void> {
