@@ -2,6 +2,7 @@ import type { Cause } from "../journal/entry.ts";
 import { errorMessage } from "../base/errors.ts";
 import { perform } from "../journal/perform.ts";
 import { unmapDevice } from "../volumes/block-map.ts";
+import type { Attempts } from "../volumes/storage-waits.ts";
 import type { FoundVolume, ReconstructedVolume } from "../volumes/volume-plugin.ts";
 import type { Remains } from "./device-mounts.ts";
 import { csiDirectoryName } from "./names.ts";
@@ -62,8 +63,8 @@ async function foundBlock(
   };
   return {
     driver: identity.driver,
-    tearDown: async (signal, held) => {
-      await unpublish(parts, { uid, name, mode: "Block", identity, target, before, remove }, held, signal);
+    tearDown: async (signal, attempts) => {
+      await unpublish(parts, { uid, name, mode: "Block", identity, target, before, remove }, attempts, signal);
     },
   };
 }
@@ -80,8 +81,8 @@ async function foundMount(
   if (identity === undefined) return await removedOnly(parts, [directory], remove, target);
   return {
     driver: identity.driver,
-    tearDown: async (signal, held) => {
-      await unpublish(parts, { uid, name, mode: "Filesystem", identity, target, remove }, held, signal);
+    tearDown: async (signal, attempts) => {
+      await unpublish(parts, { uid, name, mode: "Filesystem", identity, target, remove }, attempts, signal);
     },
   };
 }
@@ -125,7 +126,7 @@ function uidOf(podDirectory: string): string {
 async function unpublish(
   parts: CsiVolumeParts,
   volume: Unpublishing,
-  held: (problem: string) => void,
+  attempts: Attempts,
   signal: AbortSignal,
 ): Promise<void> {
   const { clock, devices, publications, log } = parts;
@@ -137,13 +138,14 @@ async function unpublish(
     signal,
     async (): Promise<FailedTry | undefined> => {
       try {
+        attempts.begins();
         await unpublishNow(parts, volume, signal);
         publications.remove(uid, name);
         devices.release(driver, handle, holderOf(uid, name));
         return undefined;
       } catch (error) {
         signal.throwIfAborted();
-        held(`cannot be unpublished: ${errorMessage(error)}`);
+        attempts.failed(`cannot be unpublished: ${errorMessage(error)}`, error);
         log.warn("cannot unpublish a volume", { uid, volume: name, driver, error: errorMessage(error) });
         return { error, until: mayHelp(parts, driver) };
       }

@@ -10,6 +10,7 @@ import type { NodeVolumes } from "../node/node-volumes.ts";
 import type { NodeProblem } from "../node/node-problem.ts";
 import type { Watcher } from "../objects/api-objects.ts";
 import type { Collection } from "../objects/collection.ts";
+import type { StorageWaits } from "../volumes/storage-waits.ts";
 import type { StorageLookup } from "../objects/storage-lookup.ts";
 import type { ServiceAccountTokens } from "../objects/service-account-tokens.ts";
 import type { PluginHandler } from "../plugins/plugin-handler.ts";
@@ -101,6 +102,7 @@ export interface CsiServices {
   readonly objects: Pick<ObjectLookup, "secret">;
   /** Undefined without a cluster. */
   readonly volumesInUse: (UsedVolumes & Pick<NodeVolumes, "listed" | "complete" | "completeKnown">) | undefined;
+  readonly storageWaits: Pick<StorageWaits, "begin" | "attempts">;
   readonly storage: StorageLookup | undefined;
   readonly api: { readonly watch: Watcher; readonly tokens: Pick<ServiceAccountTokens, "obtain"> } | undefined;
 }
@@ -151,6 +153,7 @@ export class CsiRoom {
       drivers: this.#drivers,
       names: this.#names,
       inUse: () => this.#services?.volumesInUse,
+      waits: () => this.#services?.storageWaits,
     });
     const storage = (): StorageLookup | undefined => this.#services?.storage;
     this.#expansions = new Expansions({ clock, journal, log, nodeName, storage });

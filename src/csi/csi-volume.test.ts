@@ -71,6 +71,26 @@ test("republishing a block volume repeats no Events", async () => {
   assert.deepEqual([scene.effects.length, before, told()], [3, 2, 2]);
 });
 
+test("a driver that first refuses to unpublish a volume, and then does not answer, is named", async () => {
+  const scene = new CsiScene();
+  await scene.begin();
+  await scene.setUp(podOf("u1"), csiSpec());
+  scene.fail("nodeUnpublishVolume", "Internal");
+  const ending = scene.tearDown("u1");
+  await scene.clock.advance(400);
+  {
+    using _hangs = scene.hold("nodeUnpublishVolume");
+    await scene.clock.advance(40_000);
+    assert.deepEqual(
+      scene.waits.hanging.map(({ volume, driver, operation }) => [volume, driver, operation]),
+      [["pv", "d", "tear down"]],
+    );
+  }
+  await scene.clock.advance(1000);
+  await ending;
+  assert.deepEqual(scene.waits.hanging, []);
+});
+
 test("a volume is staged and published with its label, if its driver asks for it, and then not labelled anew", async () => {
   const spec = { ...labelled, seLinuxLabel: label };
   for (const driverSpec of [undefined, { ...asking, seLinuxMount: false }, asking]) {

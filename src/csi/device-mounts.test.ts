@@ -6,6 +6,7 @@ import { silentLog } from "../sim/machine.ts";
 import { CsiCallError } from "./call-error.ts";
 import { DeviceMounts, type StageableVolume, type StagedFiles } from "./device-mounts.ts";
 import { DriverStore } from "./driver-store.ts";
+import { StorageWaits } from "../volumes/storage-waits.ts";
 
 const volume: StageableVolume = { driver: "d", handle: "h", name: "pv", mode: "Filesystem", stagingPath: "/staging" };
 const { signal } = new AbortController();
@@ -17,10 +18,19 @@ class Scene {
   readonly inUse = new Set<string>();
   isOnDisk = false;
   isMounted = false;
+  /** What is told of its silence. */
+  readonly told: string[] = [];
+  readonly waits = new StorageWaits(
+    this.clock,
+    { record: ({ what, message }) => this.told.push(`${what}: ${message}`) },
+    silentLog,
+  );
   /** Called when the volume is no longer in use. */
   onRelease: () => void = () => {};
   /** What the next calls to unstage end with. */
   readonly unstaging: RpcError[] = [];
+  /** What later ones wait for. */
+  answer: Promise<void> | undefined;
   readonly drivers = new DriverStore({
     clock: this.clock,
     called: () => {},
@@ -39,6 +49,7 @@ class Scene {
         this.onRelease();
       },
     }),
+    waits: () => this.waits,
   });
   readonly files: StagedFiles = {
     save: async () => void (this.isOnDisk = true),
@@ -61,6 +72,7 @@ class Scene {
         this.calls.push("unstage");
         const error = this.unstaging.shift();
         if (error !== undefined) throw error;
+        await this.answer;
         return {};
       },
       [Symbol.dispose]: () => {},
@@ -218,6 +230,44 @@ test("a volume that is still mounted after its unstage is in use, and unstaged a
   await scene.clock.advance(200);
   await scene.devices.ended();
   assert.deepEqual([scene.calls, scene.inUse.size, scene.isOnDisk], [["stage", "unstage", "unstage"], 0, false]);
+});
+
+test("a volume that cannot be unstaged is named with the reason, and as silent while its driver does not answer", async () => {
+  const scene = new Scene();
+  await scene.register();
+  await scene.stage("u1/pv");
+  scene.unstaging.push(new RpcError("Internal", "busy", { isStatus: true }));
+  scene.release("u1/pv");
+  await scene.clock.advance(400);
+  const held = "volume pv (d) cannot be unstaged: rpc error: code = Internal desc = busy";
+  assert.deepEqual([scene.told, scene.waits.hanging], [[`VolumeHeld: ${held}`], []]);
+  const hung = Promise.withResolvers<void>();
+  scene.answer = hung.promise;
+  await scene.clock.advance(40_000);
+  const silent = "volume pv (d) does not answer: its unstaging has not returned within 30 s";
+  assert.deepEqual(scene.told.slice(1), [`VolumeHeldOver: ${held}`, `VolumeSilent: ${silent}`]);
+  assert.deepEqual(
+    scene.waits.hanging.map(({ volume: name, driver, operation, pod }) => [name, driver, operation, pod]),
+    [["pv", "d", "unstage", undefined]],
+  );
+  hung.resolve();
+  await scene.devices.ended();
+  assert.deepEqual([scene.told.slice(3), scene.waits.hanging], [[`VolumeSilenceOver: ${silent}`], []]);
+});
+
+test("a volume that a pod uses again waits for no unstage any more", async () => {
+  const scene = new Scene();
+  await scene.register();
+  await scene.stage("u1/pv");
+  scene.unstaging.push(new RpcError("Internal", "busy", { isStatus: true }));
+  scene.release("u1/pv");
+  await scene.clock.advance(400);
+  await scene.stage("u2/pv");
+  await scene.clock.advance(1000);
+  assert.deepEqual(
+    scene.told.map((line) => line.split(":")[0]),
+    ["VolumeHeld", "VolumeHeldOver"],
+  );
 });
 
 test("a volume is not staged in two modes at once", async () => {

@@ -6,6 +6,7 @@ import { perform } from "../journal/perform.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { AwaitedError } from "../volumes/awaited-error.ts";
+import type { StorageWaits } from "../volumes/storage-waits.ts";
 import { isFinal } from "./call-error.ts";
 import type { DriverStore } from "./driver-store.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
@@ -50,6 +51,8 @@ export interface DeviceMountsDependencies {
   readonly names: Pick<CsiNames, "toldToDrivers">;
   /** Undefined without a cluster: nothing would detach them. */
   readonly inUse: () => UsedVolumes | undefined;
+  /** Undefined before the kubelet is built: nothing is unstaged then. */
+  readonly waits: () => Pick<StorageWaits, "begin" | "attempts"> | undefined;
 }
 
 /**
@@ -292,18 +295,24 @@ export class DeviceMounts {
     const { clock, log, drivers, inUse } = this.#deps;
     const { driver, handle, name } = staging.volume;
     const unique = uniqueVolumeName(driver, handle);
+    const work = { volume: name, driver, operation: "unstage" } as const;
     await untilDone(clock, `volume ${name} to be unstaged`, signal, async () => {
       using _turn = await this.#turns.take(unique, signal);
-      if (staging.holders.length > 0) return undefined;
+      const end = this.#deps.waits()?.begin(work);
       try {
-        if (staging.state !== "absent") await this.#unstageNow(staging, signal);
-        // A pod is waiting to stage it again.
+        if (staging.holders.length === 0 && staging.state !== "absent") await this.#unstageNow(staging, signal);
+        end?.(true);
+        // A pod uses it again, or waits to stage it again.
         if (staging.holders.length > 0) return undefined;
         this.#stagings.delete(unique);
         inUse()?.release(unique, holderOfStaged);
         return undefined;
       } catch (error) {
         signal.throwIfAborted();
+        this.#deps
+          .waits()
+          ?.attempts(work)
+          .failed(`cannot be unstaged: ${errorMessage(error)}`, error);
         log.warn("cannot unstage a volume", { volume: name, driver, error: errorMessage(error) });
         return { error, until: drivers.has(driver) ? undefined : drivers.registered(driver) };
       }

@@ -58,6 +58,7 @@ export function connect(
     api,
     objects,
     volumesInUse: volumes?.node,
+    storageWaits: acting.storageWaits,
     storage: volumes?.storage,
     restart,
   };

@@ -12,6 +12,7 @@ import type { PodKiller } from "../pods/pod-killer.ts";
 import type { StopHold } from "../pods/pod-termination.ts";
 import type { PodWorkers } from "../pods/pod-workers.ts";
 import type { ResourceManager } from "../resources/resource-manager.ts";
+import type { StorageWaits } from "../volumes/storage-waits.ts";
 import type { StorageLookup } from "../objects/storage-lookup.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
 import type { PodHolding } from "../runtime/pod-holdings.ts";
@@ -66,6 +67,8 @@ export interface RoomServices {
   readonly objects: ObjectLookup;
   /** Volumes that must not be detached; undefined: the node is in no cluster. */
   readonly volumesInUse: Pick<NodeVolumes, "use" | "release" | "listed" | "complete" | "completeKnown"> | undefined;
+  /** Names volumes whose storage or driver does not answer. */
+  readonly storageWaits: Pick<StorageWaits, "begin" | "attempts">;
   /** The objects behind claims; undefined: the node is in no cluster. */
   readonly storage: StorageLookup | undefined;
   /** Restarts a pod, under its UID, that has ended and is still desired. */

@@ -88,7 +88,7 @@ function storageHealth(now: number, silent: readonly StorageWait[]): SubsystemHe
   const lines = [...alike.values()].flatMap(([longest, ...others]) => {
     if (longest === undefined) return [];
     const { volume, driver, pod, operation, sinceMonotonicMs } = longest;
-    const whose = `volume ${volume} (${driver}) of pod ${pod.namespace}/${pod.name}`;
+    const whose = `volume ${volume} (${driver})${pod === undefined ? "" : ` of pod ${pod.namespace}/${pod.name}`}`;
     const more = others.length === 0 ? "" : `, and ${others.length} like it`;
     return [`${whose}: its ${workNouns[operation]} has taken ${seconds(now - sinceMonotonicMs)}${more}`];
   });

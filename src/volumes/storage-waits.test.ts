@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
+import { DeadlineError } from "../base/deadline.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import { silentLog } from "../sim/machine.ts";
@@ -52,14 +53,48 @@ test("work that does not end is named with its pod and start time until it ends"
 
 test("work whose attempts fail has a reason, and is not silent", async () => {
   const end = waits.begin(work);
+  const attempts = waits.attempts(work);
   for (const problem of ["cannot be unpublished: no", "cannot be unpublished: no", "cannot be unpublished: never"]) {
-    waits.held(work, problem);
-    await clock.advance(20_000);
+    attempts.begins();
+    attempts.failed(problem, new Error(problem));
+    await clock.advance(60_000);
   }
   const [no, never] = ["no", "never"].map((why) => `volume pv-1 (d.example.org) cannot be unpublished: ${why}`);
   assert.deepEqual(told(), [`VolumeHeld: ${no}`, `VolumeHeldOver: ${no}`, `VolumeHeld: ${never}`]);
   end(true);
   assert.deepEqual([told().slice(3), waits.hanging], [[`VolumeHeldOver: ${never}`], []]);
+});
+
+test("an attempt that does not end is silent, whatever the reason that the one before gave", async () => {
+  const end = waits.begin(work);
+  const attempts = waits.attempts(work);
+  attempts.failed("cannot be unpublished: no", new Error("no"));
+  await clock.advance(20_000);
+  attempts.begins();
+  const beganMs = clock.monotonic();
+  await clock.advance(namedAfterMs);
+  const held = "volume pv-1 (d.example.org) cannot be unpublished: no";
+  assert.deepEqual(told(), [`VolumeHeld: ${held}`, `VolumeHeldOver: ${held}`, `VolumeSilent: ${message}`]);
+  assert.equal(waits.hanging[0]?.sinceMonotonicMs, beganMs);
+  attempts.failed("cannot be unpublished: no", new Error("no"));
+  assert.deepEqual([told().slice(3), waits.hanging], [[`VolumeSilenceOver: ${message}`, `VolumeHeld: ${held}`], []]);
+  end(true);
+  assert.deepEqual(told().slice(5), [`VolumeHeldOver: ${held}`]);
+});
+
+test("an attempt that ends without an answer gives a reason, and the silence lasts", async () => {
+  waits.begin(work);
+  const beganMs = clock.monotonic();
+  const attempts = waits.attempts(work);
+  for (let tries = 0; tries < 3; tries++) {
+    attempts.begins();
+    await clock.advance(20_000);
+    attempts.failed("cannot be unpublished: late", new DeadlineError("late", 20_000));
+  }
+  const held = "volume pv-1 (d.example.org) cannot be unpublished: late";
+  const last = [`VolumeSilent: ${message}`, `VolumeHeld: ${held}`];
+  assert.deepEqual(told(), [`VolumeHeld: ${held}`, `VolumeHeldOver: ${held}`, ...last]);
+  assert.equal(waits.hanging[0]?.sinceMonotonicMs, beganMs);
 });
 
 test("a silence lasts over retries, and is reported once", async () => {
@@ -89,7 +124,7 @@ test("waits of a removed pod are dropped, others stay, the longest first", async
   assert.equal(waits.hanging.length, 2);
   waits.forget("u");
   assert.deepEqual(
-    waits.hanging.map((each) => each.pod.uid),
+    waits.hanging.map((each) => each.pod?.uid),
     ["v"],
   );
 });

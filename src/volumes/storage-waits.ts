@@ -3,16 +3,25 @@ import { TransientMap } from "../base/transient-map.ts";
 import type { PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
+import { isSilence } from "./volume-meter.ts";
 
 /** Work on a volume that depends on its storage. */
 export interface StorageWork {
-  readonly pod: PodRef;
+  /** Undefined: of no pod, as a volume that is staged on the node. */
+  readonly pod?: PodRef;
   /** The name of its directory: the PersistentVolume's, or the pod volume's for an inline volume. */
   readonly volume: string;
   /** A driver's name, or that of a volume type: `local`. */
   readonly driver: string;
   /** keep up: publish it again, or expand it, while its pod runs. */
-  readonly operation: "set up" | "tear down" | "measure" | "keep up";
+  readonly operation: "set up" | "tear down" | "measure" | "keep up" | "unstage";
+}
+
+/** Work that is repeated until it succeeds reports each attempt here. */
+export interface Attempts {
+  begins(): void;
+  /** It will be repeated. @param problem as of a verb: `cannot be unpublished: …` */
+  failed(problem: string, error: unknown): void;
 }
 
 /** Work that takes long. */
@@ -26,6 +35,7 @@ export const workNouns = {
   "tear down": "teardown",
   measure: "measurement",
   "keep up": "upkeep",
+  unstage: "unstaging",
 } as const;
 
 /** Work that takes longer is reported. */
@@ -33,9 +43,12 @@ export const namedAfterMs = 30_000;
 
 const allWork: readonly StorageWork["operation"][] = ["set up", "measure", "tear down", "keep up"];
 
-interface Wait extends StorageWait {
-  /** Fires when it is to be reported. */
+interface Wait extends StorageWork {
+  /** When the first attempt without an answer began. */
+  sinceMonotonicMs: number;
+  /** Fires when its silence is to be reported; undefined: it was reported, or the last attempt got an answer. */
   timer: Disposable | undefined;
+  /** The silence reported; empty: none. */
   message: string;
   /** Why it does not come to an end, as reported last. */
   held: string;
@@ -62,23 +75,22 @@ export class StorageWaits {
     this.#log = log;
   }
 
-  /** The caller must end it, whatever its outcome. */
+  /** Work, or a further attempt at it, begins. The caller must end it, whatever its outcome. */
   begin(work: StorageWork): EndOfWork {
     const key = keyOf(work);
     const wait = this.#waits.get(key) ?? this.#start(key, work);
+    if (wait.timer === undefined && wait.message === "") this.#listen(wait);
     return (answered) => {
       if (answered && this.#waits.get(key) === wait) this.#end(key, wait);
     };
   }
 
-  /** An attempt failed and will be repeated: the work is not silent, and its wait has a reason. */
-  held(work: StorageWork, problem: string): void {
-    const wait = this.#waits.get(keyOf(work));
-    const held = `volume ${work.volume} (${work.driver}) ${problem}`;
-    if (wait === undefined || wait.held === held) return;
-    this.#heldOver(wait);
-    wait.held = held;
-    this.#journal.record({ kind: "observation", what: "VolumeHeld", message: held, pod: work.pod });
+  /** For work that has begun. */
+  attempts(work: StorageWork): Attempts {
+    return {
+      begins: () => void this.begin(work),
+      failed: (problem, error) => this.#held(work, problem, !isSilence(error)),
+    };
   }
 
   /** The longest wait first. */
@@ -90,7 +102,7 @@ export class StorageWaits {
   /** Drops the pod's waits, except for the teardown of its volumes. */
   forget(uid: string, operations: readonly StorageWork["operation"][] = allWork): void {
     for (const [key, wait] of this.#waits.entries()) {
-      if (wait.pod.uid === uid && operations.includes(wait.operation)) this.#end(key, wait);
+      if (wait.pod?.uid === uid && operations.includes(wait.operation)) this.#end(key, wait);
     }
   }
 
@@ -101,31 +113,63 @@ export class StorageWaits {
   }
 
   #start(key: string, work: StorageWork): Wait {
-    const { pod, volume, driver, operation } = work;
-    const wait: Wait = { ...work, sinceMonotonicMs: this.#clock.monotonic(), timer: undefined, message: "", held: "" };
+    const wait: Wait = { ...work, sinceMonotonicMs: 0, timer: undefined, message: "", held: "" };
     this.#waits.set(key, wait);
-    wait.timer = this.#silences.at(wait.sinceMonotonicMs + namedAfterMs, () => {
-      if (wait.held !== "") return;
-      wait.message = `volume ${volume} (${driver}) does not answer: its ${workNouns[operation]} has not returned within 30 s`;
-      this.#journal.record({ kind: "observation", what: "VolumeSilent", message: wait.message, pod });
-      this.#log.warn("storage does not answer", { ...pod, volume, driver, operation });
-    });
     return wait;
   }
 
-  #end(key: string, wait: Wait): void {
-    const { pod, message } = wait;
-    wait.timer?.[Symbol.dispose]();
-    this.#waits.delete(key);
-    this.#heldOver(wait);
-    if (message !== "") this.#journal.record({ kind: "observation", what: "VolumeSilenceOver", message, pod });
+  /** From now on nothing answers. */
+  #listen(wait: Wait): void {
+    const { pod, volume, driver, operation } = wait;
+    wait.sinceMonotonicMs = this.#clock.monotonic();
+    wait.timer = this.#silences.at(wait.sinceMonotonicMs + namedAfterMs, () => {
+      wait.timer = undefined;
+      this.#heldOver(wait);
+      wait.message = `volume ${volume} (${driver}) does not answer: its ${workNouns[operation]} has not returned within 30 s`;
+      this.#record("VolumeSilent", wait.message, pod);
+      this.#log.warn("storage does not answer", { ...pod, volume, driver, operation });
+    });
   }
 
-  #heldOver({ pod, held }: Wait): void {
-    if (held !== "") this.#journal.record({ kind: "observation", what: "VolumeHeldOver", message: held, pod });
+  /** An attempt failed and will be repeated: its wait has a reason, and with an answer it is not silent. */
+  #held(work: StorageWork, problem: string, answered: boolean): void {
+    const wait = this.#waits.get(keyOf(work));
+    if (wait === undefined) return;
+    if (answered) this.#answered(wait);
+    const held = `volume ${work.volume} (${work.driver}) ${problem}`;
+    if (wait.held === held) return;
+    this.#heldOver(wait);
+    wait.held = held;
+    this.#record("VolumeHeld", held, work.pod);
+  }
+
+  #end(key: string, wait: Wait): void {
+    this.#waits.delete(key);
+    this.#heldOver(wait);
+    this.#answered(wait);
+  }
+
+  #answered(wait: Wait): void {
+    wait.timer?.[Symbol.dispose]();
+    wait.timer = undefined;
+    if (wait.message !== "") this.#record("VolumeSilenceOver", wait.message, wait.pod);
+    wait.message = "";
+  }
+
+  #heldOver(wait: Wait): void {
+    if (wait.held !== "") this.#record("VolumeHeldOver", wait.held, wait.pod);
+    wait.held = "";
+  }
+
+  #record(
+    what: "VolumeHeld" | "VolumeHeldOver" | "VolumeSilent" | "VolumeSilenceOver",
+    message: string,
+    pod: PodRef | undefined,
+  ): void {
+    this.#journal.record({ kind: "observation", what, message, ...(pod && { pod }) });
   }
 }
 
 function keyOf({ pod, volume, operation }: StorageWork): string {
-  return `${pod.uid} ${volume} ${operation}`;
+  return `${pod?.uid ?? ""} ${volume} ${operation}`;
 }

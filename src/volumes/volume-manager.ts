@@ -62,7 +62,7 @@ export interface VolumeDependencies {
   readonly cluster?: ClusterVolumes | undefined;
   readonly observer?: OperationObserver;
   readonly stats: Pick<VolumeStats, "add" | "forget">;
-  readonly waits: Pick<StorageWaits, "begin" | "forget" | "held">;
+  readonly waits: Pick<StorageWaits, "begin" | "forget" | "attempts">;
 }
 
 /** What a cluster node knows about volumes beyond its pods; `podwright run` takes it from documents. */

@@ -3,6 +3,7 @@ import type { VolumeMode } from "../api/persistent-volume.ts";
 import type { Emitter } from "../base/emitter.ts";
 import type { PodUid } from "../base/ids.ts";
 import { NotKnownYetError } from "../runtime/config/container-config-error.ts";
+import type { Attempts } from "./storage-waits.ts";
 import type { VolumeMeter } from "./volume-meter.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { VolumeSpec } from "./volume-spec.ts";
@@ -134,10 +135,9 @@ export interface ReconstructedVolume {
   readonly driver?: string;
   /**
    * Unmounts it and removes its directory. A retry completes an interrupted teardown.
-   * @param held called with the problem of each attempt that failed and will be repeated, as of a verb:
-   *   `cannot be unpublished: …`
+   * @param attempts receives each attempt when failed ones are repeated
    */
-  tearDown(signal: AbortSignal, held: (problem: string) => void): Promise<void>;
+  tearDown(signal: AbortSignal, attempts: Attempts): Promise<void>;
 }
 
 /** The current inputs of the volume's content; undefined: none, or unknown yet. */

@@ -55,7 +55,7 @@ export interface VolumesOnDiskDependencies {
   readonly files: Files;
   readonly mounts: Mounts;
   readonly plugins: readonly VolumePlugin[];
-  readonly waits: Pick<StorageWaits, "begin" | "held">;
+  readonly waits: Pick<StorageWaits, "begin" | "attempts">;
   readonly clock: Pick<Clock, "monotonic">;
   readonly observer?: OperationObserver;
 }
@@ -64,7 +64,7 @@ export interface VolumesOnDiskDependencies {
 export class VolumesOnDisk {
   readonly #files: Files;
   readonly #mounts: Mounts;
-  readonly #waits: Pick<StorageWaits, "begin" | "held">;
+  readonly #waits: Pick<StorageWaits, "begin" | "attempts">;
   readonly #measuring: OperationDependencies;
   readonly #plugins: ReadonlyMap<string, VolumePlugin>;
 
@@ -155,7 +155,7 @@ export class VolumesOnDisk {
     const end = this.#waits.begin(work);
     const operation = place.startsWith("volumeDevices/") ? "unmap_volume" : "volume_unmount";
     const label = { plugin: pluginLabel(parentOf(place)) };
-    const tearDown = (): Promise<void> => volume.tearDown(signal, (problem) => this.#waits.held(work, problem));
+    const tearDown = (): Promise<void> => volume.tearDown(signal, this.#waits.attempts(work));
     try {
       // Each attempt of a driver is measured with its call.
       if (volume.driver !== undefined) await tearDown();

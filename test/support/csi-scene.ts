@@ -55,6 +55,8 @@ export class CsiScene {
   readonly #held = new Map<string, Promise<void>>();
   readonly #failures: { readonly method: string; readonly error: RpcError; readonly afterwards: boolean }[] = [];
   readonly storage = new TestStorage();
+  /** Of the current run; tells nothing to the journal. */
+  waits!: StorageWaits;
   expansions!: Expansions;
   drivers!: DriverStore;
   devices!: DeviceMounts;
@@ -83,6 +85,7 @@ export class CsiScene {
   async begin(): Promise<void> {
     const { clock, files, mounts, loopDevices, names } = this;
     const journal = { record: (entry: JournalInput) => this.entries.push(entry) };
+    this.waits = new StorageWaits(clock, { record: () => 0 }, silentLog);
     this.drivers = new DriverStore({ clock, called: () => {}, plugins: { connect: () => this.#node() as never } });
     this.devices = new DeviceMounts({
       clock,
@@ -94,6 +97,7 @@ export class CsiScene {
         use: (name) => void this.inUse.add(name),
         release: (name) => void this.inUse.delete(name),
       }),
+      waits: () => this.waits,
     });
     this.publications = new Publications();
     const storage = (): StorageLookup => this.storage;
@@ -157,8 +161,7 @@ export class CsiScene {
 
   /** As the kubelet does once the pod has ended. */
   async tearDown(uid: string): Promise<void> {
-    const { clock, files, mounts } = this;
-    const waits = new StorageWaits(clock, { record: () => 0 }, silentLog);
+    const { clock, files, mounts, waits } = this;
     const onDisk = new VolumesOnDisk({ files, mounts, plugins: [this.plugin], waits, clock });
     const paths = new VolumePaths(root, uid as never);
     await onDisk.tearDown({ namespace: "ns", name: uid, uid: uid as never }, paths, await onDisk.find(paths), signal);

@@ -110,15 +110,19 @@ export const volumeMeanings = {
   },
   VolumeConditionOver: { means: "The CSI driver no longer reports the volume as unhealthy." },
   VolumeSilent: {
-    means: "Storage or its driver has not answered the set-up, upkeep, teardown or measurement of a volume for 30 s.",
+    means:
+      "Storage or its driver has not answered the set-up, upkeep, teardown, unstaging or measurement of a volume for 30 s.",
     remedy: "See the storage server, or the driver's own log on this node; `podwright doctor` shows since when.",
   },
   VolumeSilenceOver: { means: "The storage has answered, or nothing waits for it any more." },
   VolumeHeld: {
-    means: "A volume of a pod that has ended cannot be torn down yet; it is retried.",
+    means: "A volume of a pod that has ended cannot be torn down or unstaged yet; it is retried.",
     remedy: "See the message: its driver must run on this node again, or see the driver's own log.",
   },
-  VolumeHeldOver: { means: "The volume is torn down, or its teardown goes on." },
+  VolumeHeldOver: {
+    means:
+      "The volume is torn down or unstaged, its next attempt has another problem or no answer, or a pod uses it again.",
+  },
   VolumesLeft: {
     means: "Volumes on disk belong to no volume plugin of this node; they are left alone.",
     remedy: "Unmount and remove them by hand once you know their owner.",
