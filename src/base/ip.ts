@@ -7,3 +7,14 @@ export function canonicalIp(address: string): string {
 export function isV6(address: string): boolean {
   return address.includes(":");
 }
+
+/**
+ * What a pod's status and variables show of its addresses: the first of the node's primary family, then the first of the
+ * other; the API allows no more. Pure.
+ * @param primary an address of the node's primary family; undefined: IPv4
+ */
+export function onePerFamily(addresses: readonly string[], primary: string | undefined): readonly string[] {
+  const v6First = primary !== undefined && isV6(primary);
+  const found = [v6First, !v6First].map((v6) => addresses.find((address) => isV6(address) === v6));
+  return found.filter((address) => address !== undefined).map(canonicalIp);
+}

@@ -172,7 +172,7 @@ export class CertificateManager {
   async #reload(): Promise<void> {
     const { store, log } = this.#deps;
     try {
-      const found = await store.current();
+      const found = await store.current(this.#deps.clock.now());
       if (found === undefined || found.certificate === this.#pair?.certificate) return;
       this.#use(found);
     } catch (error) {

@@ -10,10 +10,10 @@ import { CertificateStore } from "./certificate-store.ts";
 const clock = new ManualClock();
 const authority = new CertificateAuthority("ca", new Date(clock.now()));
 
-function pair(): KeyPair {
+function pair(lastsMs = 3_600_000): KeyPair {
   const subject = { commonName: "system:node:n" };
-  const notAfter = new Date(clock.now() + 3_600_000);
-  return authority.issue({ subject, usages: ["client"], notBefore: new Date(clock.now()), notAfter });
+  const notAfter = new Date(clock.now() + lastsMs);
+  return authority.issue({ subject, usages: ["client"], notBefore: new Date(clock.now() - 7_200_000), notAfter });
 }
 
 class World {
@@ -45,7 +45,7 @@ describe("CertificateStore", () => {
 
     const second = pair();
     await store.update(second, clock.now() + 61_000);
-    assert.equal((await store.current())?.certificate, second.certificate);
+    assert.equal((await store.current(clock.now()))?.certificate, second.certificate);
     assert.equal(await text("/pki/kubelet-client-2026-11-20-14-02-00.pem"), whole);
   });
 
@@ -70,7 +70,7 @@ describe("CertificateStore", () => {
     await files.makeDirectory("/pki", 0o755);
     await files.write("/pki/kubelet-client-1.pem", certificate + key, 0o600);
     await files.symlink("/pki/kubelet-client-1.pem", "/pki/kubelet-client-updated.pem");
-    assert.equal((await store.current())?.certificate, certificate);
+    assert.equal((await store.current(clock.now()))?.certificate, certificate);
     assert.equal(await files.readLink("/pki/kubelet-client-current.pem"), "/pki/kubelet-client-1.pem");
   });
 
@@ -81,17 +81,39 @@ describe("CertificateStore", () => {
       { files, tools },
       { directory: "/pki", prefix: "kubelet-client", files: configured },
     );
-    assert.equal(await store.current(), undefined);
+    assert.equal(await store.current(clock.now()), undefined);
     const [a, b, c] = [pair(), pair(), pair()];
     for (const directory of ["/pki", "/etc"]) await files.makeDirectory(directory, 0o755);
     await files.write("/pki/kubelet-client.crt", a.certificate, 0o600);
     await files.write("/pki/kubelet-client.key", a.key, 0o600);
-    assert.equal((await store.current())?.certificate, a.certificate);
+    assert.equal((await store.current(clock.now()))?.certificate, a.certificate);
     await files.write("/etc/c", b.certificate, 0o600);
     await files.write("/etc/k", b.key, 0o600);
-    assert.equal((await store.current())?.certificate, b.certificate);
+    assert.equal((await store.current(clock.now()))?.certificate, b.certificate);
     await store.update(c, clock.now());
-    assert.equal((await store.current())?.certificate, c.certificate);
+    assert.equal((await store.current(clock.now()))?.certificate, c.certificate);
+  });
+
+  test("an expired or damaged certificate of its own does not hide a valid one of the configured files", async () => {
+    const { files } = new World();
+    const configured = { certificate: "/etc/c", key: "/etc/k" };
+    const config = { directory: "/pki", prefix: "kubelet-client", files: configured };
+    const store = new CertificateStore({ files, tools }, config);
+    const [old, older, fresh] = [pair(-1000), pair(-2000), pair()];
+    await store.update(old, clock.now());
+    await files.makeDirectory("/etc", 0o755);
+    const install = async ({ certificate, key }: KeyPair): Promise<void> => {
+      await files.write("/etc/c", certificate, 0o600);
+      await files.write("/etc/k", key, 0o600);
+    };
+    await install(older);
+    assert.equal((await store.current(clock.now()))?.certificate, old.certificate);
+    await install(fresh);
+    assert.equal((await store.current(clock.now()))?.certificate, fresh.certificate);
+    await files.write("/pki/kubelet-client-2026-11-20-14-02-00.pem", "damaged", 0o600);
+    assert.equal((await store.current(clock.now()))?.certificate, fresh.certificate);
+    await install(older);
+    await assert.rejects(store.current(clock.now()), /kubelet-client-current\.pem: holds no certificate/);
   });
 
   test("an invalid pair is rejected with its path, and changes nothing", async () => {
@@ -102,10 +124,13 @@ describe("CertificateStore", () => {
     await assert.rejects(update(a.certificate, b.key), /2026-11-20-14-02-05\.pem: the private key is not that of/);
     await assert.rejects(update("", b.key), /holds no certificate/);
     await assert.rejects(update(b.certificate, ""), /holds no private key/);
-    assert.equal((await store.current())?.certificate, a.certificate);
+    assert.equal((await store.current(clock.now()))?.certificate, a.certificate);
 
     await files.write("/pki/kubelet-client-2026-11-20-14-02-00.pem", a.certificate, 0o600);
-    await assert.rejects(store.current(), /^Error: \/pki\/kubelet-client-current\.pem: holds no private key$/);
+    await assert.rejects(
+      store.current(clock.now()),
+      /^Error: \/pki\/kubelet-client-current\.pem: holds no private key$/,
+    );
     await files.remove("/pki/kubelet-client-current.pem");
     await files.write("/pki/kubelet-client-current.pem", "mine", 0o600);
     await assert.rejects(store.update(b, clock.now()), /expected .* to be a symlink but it is a file/);

@@ -1,5 +1,6 @@
 import type { CertificateInfo, CertificateTools, KeyPair } from "../ports/certificates.ts";
 import { FileError, type Files } from "../ports/files.ts";
+import { stateOf } from "./validity.ts";
 
 /** A key pair that is on disk, with what its certificates say; the first is its own. */
 export interface StoredPair extends KeyPair {
@@ -43,19 +44,28 @@ export class CertificateStore {
   }
 
   /**
-   * The pair in use; undefined if there is none.
-   * @throws Error that names the file if its content is invalid
+   * The pair in use: the first that has not expired, else the first; undefined if there is none. An outdated or damaged
+   * one hides none that another place has.
+   * @throws Error that names the file if its content is invalid, and no place has a valid pair
    */
-  async current(): Promise<StoredPair | undefined> {
+  async current(nowMs: number): Promise<StoredPair | undefined> {
     await this.#recover();
     const { directory, prefix, files } = this.#config;
     const own = { certificate: `${directory}/${prefix}.crt`, key: `${directory}/${prefix}.key` };
     const places = [{ certificate: this.currentPath, key: this.currentPath }, ...(files ? [files] : []), own];
+    let expired: StoredPair | undefined;
+    let problem: Error | undefined;
     for (const place of places) {
-      const pair = await this.#read(place.certificate, place.key);
-      if (pair !== undefined) return pair;
+      try {
+        const pair = await this.#read(place.certificate, place.key);
+        if (pair !== undefined && stateOf(pair.chain, nowMs) !== "expired") return pair;
+        expired ??= pair;
+      } catch (error) {
+        problem ??= error instanceof Error ? error : new Error(String(error));
+      }
     }
-    return undefined;
+    if (problem !== undefined) throw problem;
+    return expired;
   }
 
   /** A pair with what its certificates say, without storing it. @throws Error that names the place when it is no pair */

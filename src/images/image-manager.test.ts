@@ -303,6 +303,16 @@ describe("credentials", () => {
     assert.equal((await refusal(other, "ErrImagePull")).message, "[401 Unauthorized, no such host]");
   });
 
+  test("that fail take nothing of the registry's rate from the right one", async () => {
+    const { images, ensure } = world({ registryPullQps: 1, registryBurst: 1 });
+    const ensured = ensure("r.io/app:1", { pullSecrets: [secret("a", "1", "r.io"), secret("b", "2", "*.io")] });
+    await settle();
+    images.pulls[0]?.fail(denied());
+    await settle();
+    images.pulls[1]?.end();
+    assert.equal((await ensured).pulled, true);
+  });
+
   test("with an identity token are sent without the user name", async () => {
     const { images, ensure } = world();
     const source = { uid: podUid("u"), namespace: "default", name: "s" };

@@ -108,10 +108,11 @@ export class ImagePuller {
     { spec, sandboxConfig, credentials }: PullRequest,
     signal: AbortSignal,
   ): Promise<Pick<PulledImage, "imageRef" | "credential">> {
+    // One for all credentials: otherwise wrong ones would use up what the right one needs.
+    if (!this.#bucket.tryTake(this.#clock.monotonic())) throw new Error("pull QPS exceeded");
     const failures: unknown[] = [];
     for (const credential of credentials.length === 0 ? [undefined] : credentials) {
       try {
-        if (!this.#bucket.tryTake(this.#clock.monotonic())) throw new Error("pull QPS exceeded");
         const auth = authOf(credential);
         const { imageRef } = await this.#images.pullImage({ image: spec, sandboxConfig, ...auth }, { signal });
         return { imageRef, credential };

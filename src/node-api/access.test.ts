@@ -106,6 +106,7 @@ test("errors of a token file name the line, and no token", () => {
   for (const text of ["a-token,bob", 'a-token,b,1,"', "a-token,,1"]) assert.doesNotMatch(problem(text), /a-token/);
   assert.deepEqual(parseTokenFile('t,"a ""b""",1\n', "/tokens").get("t"), {
     name: 'a "b"',
+    uid: "1",
     groups: ["system:authenticated"],
   });
 });

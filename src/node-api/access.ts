@@ -9,6 +9,9 @@ import { plain } from "./answers.ts";
 export interface Identity {
   readonly name: string;
   readonly groups: readonly string[];
+  readonly uid?: string;
+  /** What its authenticator adds for authorizers, such as the scopes that restrict a token. */
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
 /**

@@ -59,13 +59,13 @@ export function parseTokenFile(text: string, path: string): Map<string, Identity
       });
     const fields = csvFields(line);
     if (fields === undefined) throw problem("unclosed quote");
-    const [token = "", name = "", , groups = ""] = fields;
+    const [token = "", name = "", uid = "", groups = ""] = fields;
     if (fields.length < 3) throw problem(`it has ${fields.length} fields`);
     if (token === "" || /\s/.test(token)) throw problem("the token is empty or contains white space");
     if (name === "") throw problem("the user's name is empty");
     if (identities.has(token)) throw problem("duplicate token");
     const named = groups.split(",").filter((group) => group !== "");
-    identities.set(token, { name, groups: [...named, authenticated] });
+    identities.set(token, { name, groups: [...named, authenticated], ...(uid !== "" && { uid }) });
   }
   return identities;
 }

@@ -1,3 +1,5 @@
+import { isSidecar } from "../api/all-containers.ts";
+import { restartsAfter } from "../api/restart-policy.ts";
 import type { ContainerStatus as ApiContainerStatus, PodStatus as ApiPodStatus } from "../api/status.ts";
 import type { PodUid } from "../base/ids.ts";
 import { followLogText, type LogStore, readLogText, type TextRange } from "../logs/reader.ts";
@@ -7,6 +9,7 @@ import { FileError } from "../ports/files.ts";
 import { ApiError } from "./api-error.ts";
 import { type LogOptions, logOptions, LogOptionsError } from "./log-options.ts";
 import { notBefore } from "./log-since.ts";
+import { mayRestartAll } from "../status/restarting.ts";
 import { findPod, hasContainer, type NodePod, type PodTarget } from "./node-pods.ts";
 
 export interface LogDependencies {
@@ -40,9 +43,11 @@ export async function containerLogs(
   const include = sinceMs === undefined ? undefined : notBefore(sinceMs);
   const range: TextRange = { tailLines, stream, timestamps, include };
   const ended = endOf(deps, target, pod.pod.metadata.uid);
-  const text = options.follow
-    ? ignoringRemoval(followLogText(deps.store, deps.clock, path, { ...range, ended, signal }))
-    : await begun(readLogText(deps.store, path, range), path);
+  // The previous instance writes no more, and its successor was not asked for.
+  const text =
+    options.follow && !options.previous
+      ? ignoringRemoval(followLogText(deps.store, deps.clock, path, { ...range, ended, signal }))
+      : await begun(readLogText(deps.store, path, range), path);
   return {
     status: 200,
     contentType: "text/plain",
@@ -96,12 +101,22 @@ function endOf({ clock, pods }: LogDependencies, target: PodTarget, uid: PodUid)
     if (ended || now - checkedMs < endedCheckMs) return ended;
     checkedMs = now;
     const pod = pods().find((candidate) => candidate.pod.metadata.uid === uid);
-    const own = containerStatus(pod?.status, target.container);
-    const isInit = pod?.pod.spec.initContainers?.some(({ name }) => name === target.container) === true;
-    // A completed init container has ended while its pod keeps running.
-    ended = pod === undefined || pod.ended || (isInit && own?.state.terminated?.exitCode === 0);
+    ended = pod === undefined || pod.ended || staysEnded(pod, target.container);
     return ended;
   };
+}
+
+/** Whether a container has ended, and will not run again, while its pod goes on. */
+function staysEnded({ pod, status }: NodePod, name: string): boolean {
+  const exit = containerStatus(status, name)?.state.terminated;
+  if (exit === undefined) return false;
+  const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
+  if (ephemeralContainers.some((each) => each.name === name)) return true;
+  const init = initContainers.find((each) => each.name === name);
+  const container = init ?? containers.find((each) => each.name === name);
+  // A sidecar runs as long as its pod.
+  if (container === undefined || isSidecar(container) || mayRestartAll(pod)) return false;
+  return (init !== undefined && exit.exitCode === 0) || !restartsAfter(pod, container, exit.exitCode);
 }
 
 async function* limited(text: AsyncIterable<Uint8Array>, limitBytes: number | undefined): AsyncGenerator<Uint8Array> {

@@ -41,7 +41,7 @@ test("a token is reviewed once within the cache period, also when it is rejected
   const authenticate = byTokenReview(fixture, 120_000);
   assert.equal(await authenticate(request(undefined)), undefined);
   fixture.answer = () => ({ authenticated: true, user: { username: "bob", groups: ["dev"], uid: "1" } });
-  const bob = { name: "bob", groups: ["dev"] };
+  const bob = { name: "bob", groups: ["dev"], uid: "1" };
   assert.deepEqual([await authenticate(request("a")), await authenticate(request("a"))], [bob, bob]);
   fixture.answer = () => ({ error: "invalid bearer token" });
   assert.deepEqual([await authenticate(request("b")), await authenticate(request("b"))], ["invalid", "invalid"]);
@@ -90,6 +90,24 @@ test("access is reviewed by subresource, the first allowed one suffices, and res
   await fixture.clock.advance(30_000);
   assert.equal(await authorize(jane, pods), true);
   assert.deepEqual(fixture.asked.slice(2), [review("pods")], "the refusal was asked for anew");
+});
+
+test("what restricts a token reaches its review, and no answer is another token's", async () => {
+  const fixture = new Fixture();
+  const extra = { "scopes.example.org": ["user:info"], odd: ["a", 1] };
+  fixture.answer = () => ({ authenticated: true, user: { username: "bob", uid: "1", groups: ["dev"], extra } });
+  const bob = await byTokenReview(fixture, 1000)(request("a"));
+  const kept = { "scopes.example.org": ["user:info"], odd: ["a"] };
+  assert.ok(bob !== undefined && bob !== "invalid");
+  assert.equal(JSON.stringify(bob), JSON.stringify({ name: "bob", groups: ["dev"], uid: "1", extra: kept }));
+  const authorize = byAccessReview(fixture, "node1", { allowedMs: 300_000, deniedMs: 300_000 });
+  fixture.answer = () => ({ allowed: true });
+  const pods = { verb: "get", subresources: ["pods"] };
+  assert.equal(await authorize({ name: "bob", groups: ["dev"] }, pods), true);
+  fixture.answer = () => ({ allowed: false });
+  assert.equal(await authorize(bob, pods), false);
+  const resourceAttributes = { verb: "get", version: "v1", resource: "nodes", name: "node1", subresource: "pods" };
+  assert.deepEqual(fixture.asked.at(-1), { user: "bob", groups: ["dev"], uid: "1", extra: kept, resourceAttributes });
 });
 
 test("a review that both allows and denies denies", async () => {

@@ -62,7 +62,8 @@ export function byAccessReview(
   return async (who, { verb, subresources }) => {
     for (const subresource of subresources) {
       const resourceAttributes = { verb, version: "v1", resource: "nodes", name: nodeName, subresource };
-      const spec = { user: who.name, groups: who.groups, resourceAttributes };
+      const { name: user, groups, uid, extra } = who;
+      const spec = { user, groups, ...(uid !== undefined && { uid }), ...(extra && { extra }), resourceAttributes };
       const key = JSON.stringify(spec);
       let allowed = remembered.get(key);
       if (allowed === undefined) {
@@ -86,10 +87,20 @@ function kindOf(apiVersion: string, kind: string): { readonly apiVersion: string
 
 /** A user without a name is invalid. */
 function identityOf(user: unknown): Identity | "invalid" {
-  const name = isRecord(user) ? user["username"] : undefined;
-  const groups: unknown = isRecord(user) ? user["groups"] : undefined;
+  if (!isRecord(user)) return "invalid";
+  const { username: name, uid, groups, extra } = user;
   if (typeof name !== "string" || name === "") return "invalid";
-  return { name, groups: Array.isArray(groups) ? groups.filter((group) => typeof group === "string") : [] };
+  const more = isRecord(extra) ? Object.entries(extra).map(([key, values]) => [key, textsOf(values)] as const) : [];
+  return {
+    name,
+    groups: textsOf(groups),
+    ...(typeof uid === "string" && uid !== "" && { uid }),
+    ...(more.length > 0 && { extra: Object.fromEntries(more) }),
+  };
+}
+
+function textsOf(values: unknown): readonly string[] {
+  return Array.isArray(values) ? values.filter((value) => typeof value === "string") : [];
 }
 
 /** A cache with expiry; drops the oldest entries when it is full. */

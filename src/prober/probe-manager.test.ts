@@ -263,18 +263,6 @@ describe("sidecars and others", () => {
     assert.deepEqual(world.manager.activity, { workers: 0, probing: 0 });
     assert.deepEqual(world.clock.waits, []);
   });
-
-  test("the host's address is used for a pod in the host network", async () => {
-    const world = new World();
-    let asked = "";
-    world.network.tcpConnect = (host) => {
-      asked = host;
-      return Promise.resolve();
-    };
-    world.see(probe, {}, { spec: { hostNetwork: true } });
-    await world.clock.advance(1);
-    assert.equal(asked, "192.0.2.1");
-  });
 });
 
 describe("a restart of podwright", () => {

@@ -2,6 +2,7 @@ import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PodStatus as ApiPodStatus } from "../api/status.ts";
 import type { ContainerId, PodUid } from "../base/ids.ts";
+import { onePerFamily } from "../base/ip.ts";
 import { TimerQueue } from "../base/timer-queue.ts";
 import type { PodRef, Recorder } from "../journal/entry.ts";
 import type { Observer } from "../journal/observer.ts";
@@ -197,8 +198,9 @@ export class ProbeManager implements PodProbes {
   #target({ pod, status }: ProbedPod, container: Container): ProbeTarget | undefined {
     const instance = findContainer(status, container.name);
     if (instance?.state !== "running") return undefined;
-    const own = status.sandboxes.find(({ ready }) => ready)?.ips[0];
-    const address = pod.spec.hostNetwork === true ? (this.#deps.node.hostIPs[0] ?? "127.0.0.1") : (own ?? "");
+    const { hostIPs } = this.#deps.node;
+    const [own = ""] = onePerFamily(status.sandboxes.find(({ ready }) => ready)?.ips ?? [], hostIPs[0]);
+    const address = pod.spec.hostNetwork === true ? (hostIPs[0] ?? "127.0.0.1") : own;
     const startMs = this.#starts.get(pod.metadata.uid)?.get(instance.id) ?? this.#deps.clock.monotonic();
     return { id: instance.id, startMs, address };
   }

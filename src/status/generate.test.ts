@@ -332,6 +332,22 @@ test("addresses are in the order of the node's families", () => {
   assert.equal(generateAPIPodStatus(statusInputs(onHost, { hostIPs: ["192.0.2.2"] })).podIP, "192.0.2.2");
 });
 
+test("one address of each family is told, of a node without addresses IPv4's first", () => {
+  const many = readySandbox({ ips: ["fd00:0::1", "10.0.0.1", "fd00::2", "10.0.0.2"] });
+  const podStatus = runtimeStatus(pod, [], [many]);
+  const told = (hostIPs: readonly string[]): unknown => {
+    return generateAPIPodStatus(statusInputs(pod, { podStatus, hostIPs })).podIPs?.map(({ ip }) => ip);
+  };
+  assert.deepEqual(told(["fd00::ff"]), ["fd00::1", "10.0.0.1"]);
+  assert.deepEqual(
+    [told(["192.0.2.2"]), told([])],
+    [
+      ["10.0.0.1", "fd00::1"],
+      ["10.0.0.1", "fd00::1"],
+    ],
+  );
+});
+
 test("a pod keeps its address when its sandbox is gone", () => {
   const before = generateAPIPodStatus(statusInputs(pod, { podStatus: runtimeStatus(pod, []) }));
   const podStatus = runtimeStatus(pod, [], [readySandbox({ ready: false, ips: [] })]);

@@ -1,4 +1,4 @@
-import { isV6 } from "../base/ip.ts";
+import { isV6, onePerFamily } from "../base/ip.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodPhase, PodStatus } from "../api/status.ts";
 import { formatTime } from "../base/time.ts";
@@ -178,7 +178,7 @@ function addresses(inputs: StatusInputs): Pick<PodStatus, "hostIP" | "hostIPs" |
   const podIPs =
     ready === undefined && observed.length === 0
       ? (previous?.podIPs ?? []).map(({ ip }) => ip)
-      : sort(observed, nodeIPs);
+      : onePerFamily(observed, nodeIPs[0]);
   return {
     ...(nodeIPs[0] !== undefined && { hostIP: nodeIPs[0], hostIPs: nodeIPs.map((ip) => ({ ip })) }),
     ...(podIPs[0] !== undefined && { podIP: podIPs[0], podIPs: podIPs.map((ip) => ({ ip })) }),
@@ -191,9 +191,4 @@ function hostPodIPs(nodeIPs: readonly string[], previous: PodStatus | undefined)
   const [first, ...more] = had;
   if (first === undefined) return nodeIPs;
   return more.length > 0 ? had : [first, ...nodeIPs.filter((ip) => isV6(ip) !== isV6(first)).slice(0, 1)];
-}
-
-function sort(ips: readonly string[], [primary]: readonly string[]): string[] {
-  if (primary === undefined) return [...ips];
-  return ips.toSorted((a, b) => Number(isV6(a) !== isV6(primary)) - Number(isV6(b) !== isV6(primary)));
 }

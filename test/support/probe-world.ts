@@ -56,7 +56,7 @@ export class ProbeWorld {
   said: PodStatus | undefined;
 
   /** @param files of an earlier run */
-  constructor(files?: MemoryFiles) {
+  constructor(files?: MemoryFiles, hostIPs: readonly string[] = ["192.0.2.1"]) {
     this.files = files ?? new MemoryFiles(this.clock);
     void this.files.makeDirectory("/var/lib/kubelet/podwright", 0o700);
     this.manager = new ProbeManager({
@@ -67,7 +67,7 @@ export class ProbeWorld {
       networkProbes: this.network,
       journal: { record: (entry) => this.entries.push(entry) },
       log: silentLog,
-      node: { hostIPs: ["192.0.2.1"], rootDirectory: "/var/lib/kubelet" },
+      node: { hostIPs, rootDirectory: "/var/lib/kubelet" },
       objects: { secret: () => undefined },
       said: () => this.said,
     });

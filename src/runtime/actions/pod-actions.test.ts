@@ -134,6 +134,32 @@ const rows: readonly Row[] = [
     then: { kill: "PodCompleted" },
   },
   {
+    when: "Never, the sandbox died and one container's own policy lets it run again",
+    spec: {
+      restartPolicy: "Never",
+      containers: [
+        { name: "a", image: "busybox", restartPolicy: "Always" },
+        { name: "b", image: "busybox" },
+      ],
+    },
+    sandboxes: [testSandbox({ ready: false })],
+    containers: [exited(0, { name: "a" }), exited(0, { name: "b" })],
+    then: { kill: "SandboxNotReady", sandbox: "SandboxNotReady@1", start: ["a@1"] },
+  },
+  {
+    when: "Always, the sandbox died and one container of its own policy Never had ended",
+    spec: {
+      restartPolicy: "Always",
+      containers: [
+        { name: "a", image: "busybox", restartPolicy: "Never" },
+        { name: "b", image: "busybox" },
+      ],
+    },
+    sandboxes: [testSandbox({ ready: false })],
+    containers: [exited(1, { name: "a" }), exited(137, { name: "b" })],
+    then: { kill: "SandboxNotReady", sandbox: "SandboxNotReady@1", start: ["b@1"] },
+  },
+  {
     when: "a container was created and not started",
     containers: [testContainer({ state: "created" })],
     then: { start: ["c@0"] },

@@ -2,6 +2,7 @@ import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import { bothEnded } from "../../base/side-by-side.ts";
 import type { ContainerId } from "../../base/ids.ts";
+import { onePerFamily } from "../../base/ip.ts";
 import type { EnsuredImage } from "../../images/image-manager.ts";
 import type { ContainerToStart } from "../actions/container-decision.ts";
 import { type ContainerConfig, generateContainerConfig } from "../config/container-config.ts";
@@ -55,7 +56,7 @@ export class ContainerConfigs {
     const environment = makeEnvironment(pod, container, {
       objects,
       environmentFiles: await readEnvironmentFiles(volumes, container, inputs.volumes),
-      podIPs: podIPs(node, pod, inputs.ips),
+      podIPs: onePerFamily(podIPs(node, pod, inputs.ips), node.hostIPs[0]),
       hostIPs: node.hostIPs,
       serviceVariables: objects.serviceVariables?.(pod) ?? [],
       resources: node.resources,
