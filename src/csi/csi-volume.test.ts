@@ -61,6 +61,64 @@ test("republishing gives the pod's group what the driver has written since", asy
   assert.equal(scene.files.ownerOf(token)?.gid, 2000);
 });
 
+test("a claim that two volumes of a pod lead to is republished once", async () => {
+  const scene = new CsiScene();
+  scene.driverSpec = { requiresRepublish: true, volumeLifecycleModes: ["Persistent"] };
+  await scene.begin();
+  const both = [await scene.setUp(podOf("u1"), csiSpec())];
+  both.push(await scene.setUp(podOf("u1"), { ...csiSpec(), podVolume: "w" }));
+  await scene.clock.advance(60_000);
+  scene.calls.length = 0;
+  const due = both.flatMap(({ upkeeps = [] }) => upkeeps.filter(({ name }) => name === "publication"));
+  assert.deepEqual(
+    due.map((upkeep) => upkeep.isDue()),
+    [true, true],
+  );
+  await Promise.all(due.map((upkeep) => upkeep.run(new AbortController().signal, noAttachment, new Emitter())));
+  assert.deepEqual(scene.effects, ["nodePublishVolume"]);
+});
+
+test("a place where something is mounted is not accessed before the driver is called", async () => {
+  for (const mode of ["Filesystem", "Block"] as const) {
+    const scene = new CsiScene();
+    await scene.begin();
+    await scene.setUp(podOf("u1"), csiSpec({ volumeMode: mode }));
+    const place = mode === "Block" ? scene.names.blockStaging("pv") : `${scene.names.staged("d", "h")}/globalmount`;
+    if (mode === "Block") await scene.mounts.mount({ source: "/d", target: place, fileSystem: "", options: ["bind"] });
+    assert.equal((await scene.mounts.below(place)).length, 1);
+    await scene.begin();
+    const accessed: string[] = [];
+    const makeDirectory = scene.files.makeDirectory.bind(scene.files);
+    scene.files.makeDirectory = async (path, permissions) => {
+      accessed.push(path);
+      await makeDirectory(path, permissions);
+    };
+    scene.calls.length = 0;
+    await scene.setUp(podOf("u1"), csiSpec({ volumeMode: mode }));
+    assert.deepEqual(scene.effects, ["nodeStageVolume", "nodePublishVolume"]);
+    assert.ok(accessed.length > 0);
+    assert.ok(!accessed.includes(place));
+  }
+});
+
+test("files that a driver leaves in the staging directory stay, and no start unstages the volume again", async () => {
+  for (const mode of ["Filesystem", "Block"] as const) {
+    const scene = new CsiScene();
+    await scene.begin();
+    await scene.setUp(podOf("u1"), csiSpec({ volumeMode: mode }));
+    const place = mode === "Block" ? scene.names.blockStaging("pv") : `${scene.names.staged("d", "h")}/globalmount`;
+    await scene.files.write(`${place}/driver.json`, "{}", 0o600);
+    await scene.tearDown("u1");
+    assert.ok(scene.effects.includes("nodeUnstageVolume"));
+    scene.calls.length = 0;
+    await scene.begin();
+    scene.devices.tidy();
+    await scene.clock.advance(600_000);
+    assert.deepEqual([scene.effects, ...scene.inUse], [[]]);
+    assert.ok(await scene.files.stat(`${place}/driver.json`));
+  }
+});
+
 test("republishing a block volume repeats no Events", async () => {
   const scene = new CsiScene();
   await scene.begin();

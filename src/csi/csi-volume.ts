@@ -143,7 +143,10 @@ export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume
 
   /** Publishes the volume again while the pod uses it, and completes it as its set-up. A failure does not change it. */
   async republish(signal: AbortSignal, attached: AttachedVolume | undefined): Promise<void> {
+    const { publishedAtMs } = this.#publication;
     using _turn = await this.#turn(signal);
+    // Another of the pod's volumes has the same claim.
+    if (this.#publication.publishedAtMs !== publishedAtMs) return;
     const { publish, complete } = this.#form.words;
     const caller = await this.#step(publish.step, signal, async () => {
       const found = await this.#calls.caller(publish.caller, attached, signal);

@@ -245,10 +245,29 @@ test("a failed size that is no longer requested is reported as infeasible", asyn
   assert.deepEqual(claimStatus()?.allocatedResourceStatuses, { storage: "NodeResizeInfeasible" });
 });
 
-test("a call with an unknown outcome changes nothing in the claim", async () => {
+test("a call with an unknown outcome is recorded too, and given up only for another size", async () => {
   const volume = await scene.setUp(podOf("a"), specNow());
   sizes("2Gi", waiting);
-  scene.fail("nodeExpandVolume", "DeadlineExceeded");
+  for (let times = 0; times < 3; times++) scene.fail("nodeExpandVolume", "DeadlineExceeded");
+  await scene.clock.advance(10_000);
+  await sync(volume);
+  await scene.clock.advance(500);
+  assert.deepEqual(
+    claimStatus()?.conditions?.map(({ type }) => type),
+    ["FileSystemResizePending", "NodeResizeError"],
+  );
+  assert.deepEqual(claimStatus()?.allocatedResourceStatuses, { storage: "NodeResizeInProgress" });
+  const claim = scene.storage.claims.get("ns/c");
+  assert.ok(claim);
+  claim.spec.resources = { requests: { storage: "1536Mi" } };
+  await scene.clock.advance(1000);
+  assert.deepEqual(claimStatus()?.allocatedResourceStatuses, { storage: "NodeResizeInfeasible" });
+});
+
+test("while its driver is absent, nothing is recorded", async () => {
+  const volume = await scene.setUp(podOf("a"), specNow());
+  sizes("2Gi", waiting);
+  scene.drivers.remove("d");
   await scene.clock.advance(10_000);
   await sync(volume);
   assert.deepEqual(claimStatus()?.conditions, [pending]);
@@ -262,6 +281,33 @@ test("a driver that does not expand volumes in use is called once, and delays no
   await sync(volume);
   assert.equal(expansions().length, 1);
   assert.equal(await volume.isSetUp(), true);
+});
+
+test("an expansion that succeeds after the driver refused one is recorded, and one that then fails is retried", async () => {
+  sizes("2Gi", waiting);
+  scene.fail("nodeExpandVolume", "FailedPrecondition");
+  await scene.setUp(podOf("a"), specNow());
+  scene.fail("nodeExpandVolume", "Internal");
+  await assert.rejects(scene.setUp(podOf("b"), specNow()), /code = Internal/);
+  await scene.setUp(podOf("b"), specNow());
+  assert.equal(expansions().length, 3);
+  const { capacity, conditions, allocatedResourceStatuses = {} } = claimStatus() ?? {};
+  assert.deepEqual([capacity, conditions, Object.keys(allocatedResourceStatuses)], [{ storage: "2Gi" }, [], []]);
+});
+
+test("a failed expansion of a volume that another node has expanded is recorded", async () => {
+  const volume = await scene.setUp(podOf("a"), specNow());
+  sizes("2Gi", { phase: "Bound", capacity: { storage: "2Gi" }, allocatedResources: { storage: "2Gi" } });
+  const claim = scene.storage.claims.get("ns/c");
+  assert.ok(claim);
+  claim.spec.accessModes = ["ReadWriteMany"];
+  scene.fail("nodeExpandVolume", "Internal");
+  await scene.clock.advance(10_000);
+  await sync(volume);
+  assert.deepEqual(
+    claimStatus()?.conditions?.map(({ type }) => type),
+    ["NodeResizeError"],
+  );
 });
 
 test("a shared volume that another node has expanded is expanded here too, without changing its claim", async () => {

@@ -2,7 +2,7 @@ import type { ObjectVersion } from "../api-client/resource.ts";
 import type { PersistentVolume } from "../api/persistent-volume.ts";
 import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
 import type { Pod } from "../api/pod.ts";
-import { errorMessage } from "../base/errors.ts";
+import { causeOf, errorMessage } from "../base/errors.ts";
 import { formatTime } from "../base/time.ts";
 import { Turns } from "../base/turns.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
@@ -13,6 +13,7 @@ import type { Logger } from "../ports/log.ts";
 import type { Quantity } from "../resources/quantity.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
+import { AwaitedError } from "../volumes/awaited-error.ts";
 import { CsiCallError } from "./call-error.ts";
 import {
   claimSize,
@@ -25,6 +26,7 @@ import {
   volumeSize,
   wantedExpansion,
 } from "./claim-expansion.ts";
+import { DriverMissingError } from "./driver-store.ts";
 
 export interface ExpansionsDependencies {
   readonly clock: Clock;
@@ -230,8 +232,7 @@ export class Expansions {
     const { way, size } = expansion;
     if (way !== "done") {
       const claim = way === "recorded" ? await this.#patch(found, inProgressPatch(found), signal) : found;
-      await this.#expandNow({ ...growth, claim, size }, way, signal);
-      if (known.isRefused) return;
+      if (!(await this.#expandNow({ ...growth, claim, size }, way, signal))) return;
       this.#tell(volume, "FileSystemResizeSuccessful", "MountVolume.NodeExpandVolume succeeded", this.#deps.nodeName);
       if (isLess(claimSize(claim), size) || way === "recorded") await this.#finish(claim, size, signal);
     }
@@ -239,14 +240,20 @@ export class Expansions {
     known.hasFailed = false;
   }
 
-  async #expandNow(growth: Growth, way: ExpansionWay, signal: AbortSignal): Promise<void> {
+  /** False: the driver does not expand it while it is in use, but it can still be used. */
+  async #expandNow(growth: Growth, way: ExpansionWay, signal: AbortSignal): Promise<boolean> {
+    const { known } = growth;
     try {
       await this.#call(growth);
+      known.isRefused = false;
+      return true;
     } catch (error) {
       signal.throwIfAborted();
+      const isRefused = error instanceof CsiCallError && error.code === "FailedPrecondition";
+      if (isRefused) known.isRefused = true;
       await this.#failed(growth, way, error, signal);
-      // It is not expanded while in use, but it can still be used.
-      if (!growth.known.isRefused) throw new VolumeError(expansionProblem(error), { cause: error });
+      if (isRefused) return false;
+      throw new VolumeError(expansionProblem(error), { cause: error });
     }
   }
 
@@ -267,14 +274,14 @@ export class Expansions {
     await perform(journal, clock, action, () => call(size.value()));
   }
 
-  /** Records a definite failure in the claim. An expansion that may still be running is not recorded. */
+  /** Records a failure in the claim; as upstream, also of a call that may still have an effect. */
   async #failed({ claim, size, known }: Growth, way: ExpansionWay, error: unknown, signal: AbortSignal): Promise<void> {
-    if (error instanceof CsiCallError && error.code === "FailedPrecondition") known.isRefused = true;
-    if (!(error instanceof CsiCallError) || !error.isFinal) return;
-    // Another size is requested by now, and this one is impossible: the resizer should continue with the new one.
-    const isInfeasible = infeasibleCodes.has(error.code) || (known.hasFailed && !sameSize(requestedSize(claim), size));
+    // Nothing was tried.
+    if (causeOf(error, DriverMissingError) !== undefined || causeOf(error, AwaitedError) !== undefined) return;
+    // Another size is requested by now, and this one fails again: the resizer should continue with the new one.
+    const isInfeasible = isImpossible(error) || (known.hasFailed && !sameSize(requestedSize(claim), size));
     known.hasFailed = true;
-    if (way !== "recorded") return;
+    if (way === "unrecorded") return;
     const { clock, log } = this.#deps;
     try {
       await this.#patch(
@@ -339,8 +346,11 @@ function sameSize(a: Quantity, b: Quantity): boolean {
   return a.nanos === b.nanos;
 }
 
+function isImpossible(error: unknown): boolean {
+  return error instanceof CsiCallError && infeasibleCodes.has(error.code);
+}
+
 /** In upstream's words. */
 function expansionProblem(error: unknown): string {
-  const isInfeasible = error instanceof CsiCallError && infeasibleCodes.has(error.code);
-  return `Expander.NodeExpand failed to expand the volume ${isInfeasible ? "" : ": "}${errorMessage(error)}`;
+  return `Expander.NodeExpand failed to expand the volume ${isImpossible(error) ? "" : ": "}${errorMessage(error)}`;
 }

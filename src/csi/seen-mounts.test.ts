@@ -57,3 +57,16 @@ test("once the driver's mounts propagate, the volume is staged and published aga
   const once = ["nodeStageVolume", "nodePublishVolume"];
   assert.deepEqual([await volume.isSetUp(), ...scene.effects], [true, ...once, ...once]);
 });
+
+test("the wrapped plugin can what the plugin can", async () => {
+  const scene = new CsiScene();
+  await scene.begin();
+  const wrapped = withSeenMounts(scene.plugin, scene.mounts);
+  const { name, followsObjects, supportsMountOptions } = scene.plugin;
+  assert.deepEqual(
+    [wrapped.name, wrapped.followsObjects, wrapped.supportsMountOptions],
+    [name, followsObjects, supportsMountOptions],
+  );
+  assert.equal(wrapped.supportsMountOptions, true);
+  assert.equal(wrapped.owns(csiSpec()), true);
+});

@@ -15,14 +15,14 @@ export function withSeenMounts(
   mounts: Pick<Mounts, "below">,
   place?: Pick<ToldPlace, "problem">,
 ): VolumePlugin {
-  const { name, followsObjects } = plugin;
+  const { name, followsObjects, supportsMountOptions } = plugin;
   const prepare = (pod: Pod, spec: VolumeSpec, paths: VolumePaths): PreparedVolume => {
     const volume = plugin.prepare(pod, spec, paths);
     // A block volume's device is checked when it is bind-mounted.
     return spec.mode === "Block" ? volume : seen(volume, mounts, place);
   };
   return {
-    ...{ name, followsObjects, prepare },
+    ...{ name, followsObjects, prepare, ...(supportsMountOptions && { supportsMountOptions }) },
     owns: (spec) => plugin.owns(spec),
     reconstruct: (found) => plugin.reconstruct(found),
     attachment: async (spec, signal) => await plugin.attachment?.(spec, signal),

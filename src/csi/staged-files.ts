@@ -1,6 +1,6 @@
 import type { Files } from "../ports/files.ts";
 import { removeEmpty } from "../ports/files.ts";
-import type { Mounts } from "../ports/mounts.ts";
+import { isMountPoint, type Mounts } from "../ports/mounts.ts";
 import type { Remains, StageableVolume, StagedFiles } from "./device-mounts.ts";
 import type { CsiNames } from "./names.ts";
 import { removeVolumeDirectory } from "./removal.ts";
@@ -23,12 +23,15 @@ export class StagedMountFiles implements StagedFiles {
 
   async save({ driver, handle, seLinuxLabel }: StageableVolume): Promise<void> {
     const { files } = this.#parts;
-    await files.makeDirectory(this.#target, 0o750);
+    await makeTarget(this.#parts, this.#target);
     await saveVolumeData(files, this.#directory, { driverName: driver, volumeHandle: handle, seLinuxLabel });
   }
 
   async remove(): Promise<Remains> {
-    return await removeVolumeDirectory(this.#parts, this.#directory, this.#target);
+    const remains = await removeVolumeDirectory(this.#parts, this.#directory, this.#target);
+    // Otherwise each start would unstage it again.
+    if (remains === "content") await this.#parts.files.remove(`${this.#directory}/${dataFileName}`);
+    return remains;
   }
 
   get #target(): string {
@@ -41,13 +44,18 @@ export function stagedBlockFiles({ files, mounts }: StagedFilesParts, names: Csi
   return {
     save: async (volume, stagesHere) => {
       await saveBlockData({ files, mounts }, names, volume);
-      if (stagesHere) await files.makeDirectory(names.blockStaging(volume.name), 0o750);
+      if (stagesHere) await makeTarget({ files, mounts }, names.blockStaging(volume.name));
     },
     remove: async ({ name }) => await removeBlockFiles({ files, mounts }, names, name),
   };
 }
 
-/** Removes what the kubelet created for a block volume, unless something is mounted there. */
+/** What may be mounted there is not accessed: a dead server would block the call. */
+async function makeTarget({ files, mounts }: StagedFilesParts, target: string): Promise<void> {
+  if (!(await isMountPoint(mounts, target))) await files.makeDirectory(target, 0o750);
+}
+
+/** Removes what the kubelet created for a block volume, unless something is mounted there; a driver's files stay. */
 export async function removeBlockFiles(
   { files, mounts }: StagedFilesParts,
   names: CsiNames,
@@ -55,12 +63,12 @@ export async function removeBlockFiles(
 ): Promise<Remains> {
   for (const place of names.blockPlaces(name)) if ((await mounts.below(place)).length > 0) return "mounts";
   await removeEmpty(files, names.blockPublishDirectory(name));
-  if (!(await removeEmpty(files, names.blockStaging(name)))) return "content";
+  const isEmpty = await removeEmpty(files, names.blockStaging(name));
   if (!(await removeEmpty(files, names.blockGlobalMap(name)))) return "content";
   await files.remove(`${names.blockData(name)}/${dataFileName}`);
   await removeEmpty(files, names.blockData(name));
   await removeEmpty(files, names.blockDirectory(name));
-  return "nothing";
+  return isEmpty ? "nothing" : "content";
 }
 
 /** Required to tear down a block volume, staged or not. */

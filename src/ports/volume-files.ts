@@ -12,6 +12,13 @@ export interface OpenedPath extends AsyncDisposable {
   readonly inode: number;
 }
 
+/** Files that storage did not let be changed, as exports with root_squash, read-only mounts and immutable files do. */
+export interface GroupRefusal {
+  readonly files: number;
+  /** Why the first one was not. */
+  readonly problem: string;
+}
+
 /** How a volume is given to a group (`fsGroup`). */
 export interface GroupAccess {
   readonly gid: number;
@@ -21,6 +28,8 @@ export interface GroupAccess {
   readonly onlyOnRootMismatch: boolean;
   /** Called from time to time with the number of files inspected so far. */
   readonly onProgress?: (files: number) => void;
+  /** Called once, at the end, if storage refused to change some files; they stay as they are. */
+  readonly onRefusal?: (refusal: GroupRefusal) => void;
   /** The top directory may be a symbolic link, as the source of a mount may. */
   readonly followsTop?: true;
 }

@@ -1,7 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { VolumeFiles } from "../ports/volume-files.ts";
+import type { GroupRefusal, VolumeFiles } from "../ports/volume-files.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { OperationDependencies, OperationObserver } from "./volume-operations.ts";
 
@@ -78,7 +78,12 @@ export async function giveVolumeToGroup(
   try {
     const onlyOnRootMismatch = pod.spec.securityContext?.fsGroupChangePolicy === "OnRootMismatch";
     const onProgress = (inspected: number): void => void (files = inspected);
-    const how = { ...access, readOnly: false, onlyOnRootMismatch, onProgress };
+    const onRefusal = ({ files: refused, problem }: GroupRefusal): void => {
+      const count = refused === 1 ? "1 file" : `${refused} files`;
+      const message = `volume at ${shown} keeps the group or the permissions of ${count}: storage refused the change (${problem})`;
+      journal.record({ kind: "note", what: "VolumeGroupRefused", message, pod: podRef(pod) });
+    };
+    const how = { ...access, readOnly: false, onlyOnRootMismatch, onProgress, onRefusal };
     await measuredGroup({ clock, observer }, plugin, onlyOnRootMismatch, () => {
       return volumeFiles.giveToGroup(directory, how, signal);
     });

@@ -68,6 +68,10 @@ export const volumeMeanings = {
     means: "Changing the group of a volume's files to the pod's fsGroup takes long.",
     remedy: "Set fsGroupChangePolicy: OnRootMismatch in the pod's securityContext.",
   },
+  VolumeGroupRefused: {
+    means: "Storage refused to give files of a volume to the pod's fsGroup; as upstream, the pod starts all the same.",
+    remedy: "If the pod cannot use them: see the message; exports with root_squash and read-only volumes do so.",
+  },
   AlreadyMountedVolume: {
     means: "A local volume is in use by another pod and has another group than this pod's fsGroup; it is not changed.",
     remedy: "Give pods that share a volume the same fsGroup.",

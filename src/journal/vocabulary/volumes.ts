@@ -34,6 +34,7 @@ export const volumeTerms = {
   FileSystemResizeFailed: { kind: "note", event: { ...warning, words: "{message}" }, claimEvent: warning },
   VolumeResizeFailed: { kind: "note", event: { ...warning, words: "{message}" } },
   VolumePermissionChangeInProgress: { kind: "note", event: { type: "Warning", words: "{message}" } },
+  VolumeGroupRefused: { kind: "note" },
   AlreadyMountedVolume: { kind: "note", event: { ...warning, words: "{message}" } },
   ClaimBound: { kind: "note" },
   KubeletPlaceTaken: { kind: "note" },

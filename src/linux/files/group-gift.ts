@@ -2,8 +2,9 @@ import { constants } from "node:fs";
 import { chmod, chown, type FileHandle, lchown, lstat, open, opendir } from "node:fs/promises";
 import { Worker } from "node:worker_threads";
 import { orAborted } from "../../base/abort.ts";
+import { errorMessage } from "../../base/errors.ts";
 import { FileError } from "../../ports/files.ts";
-import { type GroupAccess, groupMode, isGivenToGroup } from "../../ports/volume-files.ts";
+import { type GroupAccess, groupMode, type GroupRefusal, isGivenToGroup } from "../../ports/volume-files.ts";
 import { errnoOf } from "../file-error.ts";
 import { descriptorPath, O_PATH } from "./descriptor-path.ts";
 import { mountAnswers, remoteMountOf, remoteMounts, StorageWork } from "./remote-storage.ts";
@@ -49,19 +50,47 @@ async function giveLocal(root: string, access: GroupAccess, signal: AbortSignal 
   if (access.onlyOnRootMismatch && isGivenToGroup({ gid: info.gid, mode: info.mode & 0o7777 }, access)) return 0;
   const gift = new SmallGroupGift(access, info.dev, signal);
   try {
-    return await gift.giveTree(top, 0);
+    await using readable = await open(`${descriptorPath(top.fd)}/`, O_RDONLY | O_DIRECTORY);
+    await gift.giveTree(readable, 0);
   } catch (error) {
     if (error !== tooMany) throw error;
     // Its own, since it may outlast the caller: another file would get the number of one that is closed.
     const own = await open(`${descriptorPath(top.fd)}/`, O_RDONLY | O_DIRECTORY);
-    // The top directory was looked at.
+    // The top directory was looked at. What was refused is refused again.
     const rest = { root, top: own, access: { ...access, onlyOnRootMismatch: false } };
     return gift.changed + (await giveInThread(rest, signal));
   }
+  if (gift.refusals.first !== undefined) access.onRefusal?.(gift.refusals.first);
+  return gift.changed;
 }
 
+/** To look at the top directory, which a server may not let be read. */
 export function topFlags({ followsTop }: Pick<GroupAccess, "followsTop">): number {
-  return O_RDONLY | O_DIRECTORY | (followsTop === true ? 0 : O_NOFOLLOW);
+  return O_PATH | O_DIRECTORY | (followsTop === true ? 0 : O_NOFOLLOW);
+}
+
+/** Errors of chown and chmod by which storage refuses the change for good; an I/O error does not. */
+const refusing: ReadonlySet<string | undefined> = new Set([
+  ...["EPERM", "EACCES", "EROFS", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EINVAL"],
+]);
+
+/** As upstream, a refused change leaves the file as it is. */
+export class GroupRefusals {
+  #first: string | undefined;
+  #files = 0;
+
+  /** Of one file. @param problems of its changes that failed @throws one that is no refusal */
+  add(problems: readonly unknown[]): void {
+    for (const problem of problems) {
+      if (!refusing.has(errnoOf(problem))) throw problem;
+      this.#first ??= errorMessage(problem);
+    }
+    if (problems.length > 0) this.#files++;
+  }
+
+  get first(): GroupRefusal | undefined {
+    return this.#first === undefined ? undefined : { files: this.#files, problem: this.#first };
+  }
 }
 
 const tooMany = new Error("the tree has many files");
@@ -69,6 +98,7 @@ const tooMany = new Error("the tree has many files");
 class SmallGroupGift {
   /** Files so far. */
   changed = 0;
+  readonly refusals = new GroupRefusals();
   readonly #access: GroupAccess;
   readonly #device: number;
   readonly #signal: AbortSignal | undefined;
@@ -81,7 +111,7 @@ class SmallGroupGift {
   }
 
   /** Changes the contents of the directory, then the directory itself. */
-  async giveTree(directory: FileHandle, depth: number): Promise<number> {
+  async giveTree(directory: FileHandle, depth: number): Promise<void> {
     if (depth > maxDepth) throw tooDeep();
     // Names are bytes; latin1 preserves each of them.
     for await (const { name } of await opendir(`${descriptorPath(directory.fd)}/`, { encoding: "latin1" })) {
@@ -96,13 +126,11 @@ class SmallGroupGift {
       }
     }
     await this.#give(directory);
-    return this.changed;
   }
 
   async #giveEntry(path: Buffer, depth: number): Promise<void> {
     if ((await lstat(path)).isSymbolicLink()) {
-      await lchown(path, -1, this.#access.gid);
-      this.changed++;
+      await this.#change([() => lchown(path, -1, this.#access.gid)]);
       return;
     }
     await using entry = await open(path, O_PATH | O_NOFOLLOW);
@@ -119,10 +147,15 @@ class SmallGroupGift {
     const mode = groupMode(before, info.isDirectory(), this.#access.readOnly);
     if (info.gid === this.#access.gid && mode === before) return;
     const path = descriptorPath(handle.fd);
-    await chown(path, -1, this.#access.gid);
     // After the change of group, which clears the setuid and setgid bits.
-    await chmod(path, mode);
-    this.changed++;
+    await this.#change([() => chown(path, -1, this.#access.gid), () => chmod(path, mode)]);
+  }
+
+  async #change(steps: readonly (() => Promise<void>)[]): Promise<void> {
+    const problems: unknown[] = [];
+    for (const step of steps) await step().catch((error: unknown) => problems.push(error));
+    this.refusals.add(problems);
+    if (problems.length < steps.length) this.changed++;
   }
 }
 
@@ -136,7 +169,7 @@ export interface GroupWork {
   readonly root: string;
   /** Undefined: the thread opens it, and reports more often. */
   readonly top: FileHandle | undefined;
-  readonly access: Omit<GroupAccess, "onProgress">;
+  readonly access: Omit<GroupAccess, "onProgress" | "onRefusal">;
   /** It ends once this is not 0. */
   readonly stop: Int32Array;
 }
@@ -144,7 +177,7 @@ export interface GroupWork {
 /** What the thread says: periodically how many files it has inspected, finally how many it has changed, or why it failed. */
 export type GroupWorkSaid =
   | { readonly files: number }
-  | { readonly changed: number }
+  | { readonly changed: number; readonly refusal: GroupRefusal | undefined }
   | { readonly code: string; readonly message: string };
 
 /** A file takes no memory that stays. */
@@ -165,15 +198,18 @@ interface ThreadGift extends Pick<GroupWork, "root"> {
  */
 async function giveInThread({ root, top, access, work }: ThreadGift, signal: AbortSignal | undefined): Promise<number> {
   const stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-  const { onProgress, ...rest } = access;
+  const { onProgress, onRefusal, ...rest } = access;
   const workerData: GroupWork = { root, top, access: rest, stop };
   const thread = new Worker(program, { workerData, transferList: top === undefined ? [] : [top], resourceLimits });
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   thread.on("message", (said: GroupWorkSaid) => {
     work?.goesOn();
-    if ("files" in said) onProgress?.(said.files);
-    else if ("changed" in said) resolve(said.changed);
-    else reject(new FileError(said.code, root, said.message));
+    if ("files" in said) {
+      onProgress?.(said.files);
+    } else if ("changed" in said) {
+      if (said.refusal !== undefined) onRefusal?.(said.refusal);
+      resolve(said.changed);
+    } else reject(new FileError(said.code, root, said.message));
   });
   thread.once("error", reject);
   thread.once("exit", () => {

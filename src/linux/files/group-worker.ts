@@ -15,7 +15,7 @@ import { errorMessage } from "../../base/errors.ts";
 import { groupMode, isGivenToGroup } from "../../ports/volume-files.ts";
 import { errnoOf } from "../file-error.ts";
 import { descriptorPath, O_PATH } from "./descriptor-path.ts";
-import { type GroupWork, type GroupWorkSaid, maxDepth, tooDeep, topFlags } from "./group-gift.ts";
+import { GroupRefusals, type GroupWork, type GroupWorkSaid, maxDepth, tooDeep, topFlags } from "./group-gift.ts";
 
 /*
  * The thread that gives a tree to a group that is large, or in storage that may hang. It may block: everything is a plain
@@ -28,6 +28,7 @@ const { root, top, access, stop } = workerData as GroupWork;
 const { gid, readOnly } = access;
 /** Slow storage does as many in much less than the time after which it counts as hanging. */
 const filesPerReport = top === undefined ? 10 : 1_000;
+const refusals = new GroupRefusals();
 let [device, files, changed] = [0, 0, 0];
 
 function say(said: GroupWorkSaid): void {
@@ -57,8 +58,7 @@ function giveEntry(path: Buffer, depth: number): boolean {
   try {
     const info = lstatSync(path);
     if (info.isSymbolicLink()) {
-      lchownSync(path, -1, gid);
-      changed++;
+      change(() => lchownSync(path, -1, gid));
       return true;
     }
     // Whatever takes its name now has not been there before, or is its group's too.
@@ -102,17 +102,36 @@ function isGiven(info: Stats): boolean {
 function give(handle: number, info: Stats): void {
   if (isGiven(info)) return;
   const path = descriptorPath(handle);
-  chownSync(path, -1, gid);
   // After the change of group, which clears the setuid and setgid bits.
-  chmodSync(path, modeOf(info));
-  changed++;
+  change(
+    () => chownSync(path, -1, gid),
+    () => chmodSync(path, modeOf(info)),
+  );
+}
+
+function change(...steps: readonly (() => void)[]): void {
+  const problems: unknown[] = [];
+  for (const step of steps) {
+    try {
+      step();
+    } catch (error) {
+      problems.push(error);
+    }
+  }
+  refusals.add(problems);
+  if (problems.length < steps.length) changed++;
 }
 
 function giveTop(opened: number): void {
   const info = fstatSync(opened);
   ({ dev: device } = info);
-  const isThere = access.onlyOnRootMismatch && isGivenToGroup({ gid: info.gid, mode: info.mode & 0o7777 }, access);
-  if (!isThere) giveTree(opened, 0);
+  if (access.onlyOnRootMismatch && isGivenToGroup({ gid: info.gid, mode: info.mode & 0o7777 }, access)) return;
+  const readable = openSync(`${descriptorPath(opened)}/`, O_RDONLY | O_DIRECTORY);
+  try {
+    giveTree(readable, 0);
+  } finally {
+    closeSync(readable);
+  }
 }
 
 /** Of this thread, which alone it may block. */
@@ -128,7 +147,7 @@ function giveRoot(): void {
 try {
   if (top === undefined) giveRoot();
   else giveTop(top.fd);
-  say({ changed });
+  say({ changed, refusal: refusals.first });
 } catch (error) {
   say({ code: errnoOf(error) ?? "EIO", message: errorMessage(error) });
 } finally {
