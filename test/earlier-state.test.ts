@@ -28,9 +28,12 @@ for (const version of await readdir(fixtures)) {
     await takeStateFormat(systemFiles, state.directory, "99.0.0");
     const harness = new SourceHarness();
     const random = { uniform: () => 0, bytes: () => new Uint8Array() };
-    const source = new RunSource(Object.assign(harness, { files: systemFiles, random, objectsChanged: () => {} }), {
-      directory: join(state.directory, "manifests"),
-    });
+    const source = new RunSource(
+      Object.assign(harness, { files: systemFiles, random, objectsChanged: () => {}, hasEnded: () => false }),
+      {
+        directory: join(state.directory, "manifests"),
+      },
+    );
     await source.load();
     const delivered = harness.delivered.at(-1);
     assert.equal(delivered?.complete, true);

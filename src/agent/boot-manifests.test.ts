@@ -31,6 +31,8 @@ class Scene {
   readonly logged: string[] = [];
   readonly rejected: string[] = [];
   readonly applied: string[][] = [];
+  /** Whether each request asked to run ended pods again. */
+  readonly again: (boolean | undefined)[] = [];
   readonly claims: string[] = [];
   readonly stopped: string[] = [];
   readonly sent: string[] = [];
@@ -48,7 +50,9 @@ class Scene {
     const apply = async ({
       pods,
       storage,
+      runsAgain,
     }: ApplyRequest): ReturnType<ConstructorParameters<typeof BootManifests>[0]["localApi"]["apply"]> => {
+      this.again.push(runsAgain);
       if (this.refuses) throw new PodwrightError(ExitCode.badInput, "another node");
       if (pods.some(({ metadata }) => metadata.name === "elsewhere")) {
         const problem = { object: "Pod default/elsewhere", path: ["spec", "nodeName"], detail: "is another node" };
@@ -303,5 +307,26 @@ test("a rejected request is logged and retried", async () => {
   scene.refuses = false;
   await scene.clock.advance(60_000);
   assert.deepEqual(scene.applied, [["web"]]);
+  await scene.stop();
+});
+
+test("pods that have run to their end run again at the next boot, and not at a restart of the engine", async () => {
+  const scene = new Scene();
+  const bootIs = async (id: string): Promise<void> => {
+    await scene.files.makeDirectory("/proc/sys/kernel/random", 0o755);
+    await scene.files.write("/proc/sys/kernel/random/boot_id", `${id}\n`, 0o444);
+  };
+  await bootIs("first");
+  await scene.put("job.yaml", manifest("job"));
+  await scene.start();
+  await scene.put("web.yaml", manifest("web"));
+  await scene.stop();
+  await scene.start();
+  assert.deepEqual(scene.again, [false, false, false]);
+  await scene.stop();
+  await bootIs("second");
+  await scene.start();
+  await scene.put("other.yaml", manifest("other"));
+  assert.deepEqual(scene.again.slice(3), [true, false]);
   await scene.stop();
 });

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { bootId } from "../base/boot-id.ts";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 import type { Recorder } from "../journal/entry.ts";
@@ -130,7 +131,11 @@ export class BootManifests {
 
   async #apply(seen: Seen, origins: LoadedManifests["origins"]): Promise<void> {
     this.#report(seen.problems);
-    const { names, problems } = await this.#applyValid(seen.request, origins);
+    const [boot, last] = [await bootId(this.#deps.files), await this.#memory.lastBoot()];
+    // What has run to its end runs at each boot.
+    const runsAgain = last !== undefined && last !== boot;
+    const { names, problems } = await this.#applyValid({ ...seen.request, runsAgain }, origins);
+    if (last !== boot) await this.#memory.writeBoot(boot);
     this.#report(problems);
     const before = await this.#memory.read();
     await this.#memory.write([...new Set([...names, ...before])]);
@@ -177,7 +182,7 @@ export class BootManifests {
   async #read(signal: AbortSignal): Promise<{ readonly seen: Seen; readonly origins: LoadedManifests["origins"] }> {
     const directory = this.#directory;
     const paths = (await manifestNames(this.#deps.files, directory)).map((name) => `${directory}/${name}`);
-    const deps = { ...this.#deps, workingDirectory: "/", readStandardInput: undefined };
+    const deps = { ...this.#deps, workingDirectory: "/", readDescriptor: undefined };
     const { pods, configMaps, secrets, storage, errors, origins } = await loadManifests(paths, deps, signal);
     const problems = errors.map(({ message }) => message);
     if (!holdsStorage({ errors, storage })) {
@@ -214,6 +219,7 @@ function nameOf({ namespace, name }: AppliedPod): string {
 
 function without(request: ApplyRequest, rejected: ReadonlySet<string>): ApplyRequest {
   return {
+    ...request,
     pods: request.pods.filter((pod) => !rejected.has(objectName({ ...pod, kind: "Pod" }))),
     configMaps: request.configMaps.filter((object) => !rejected.has(objectName({ ...object, kind: "ConfigMap" }))),
     secrets: request.secrets.filter((object) => !rejected.has(objectName({ ...object, kind: "Secret" }))),

@@ -53,6 +53,23 @@ export class BootMemory {
     }
   }
 
+  /** The ID of the boot in which the manifests were applied last; undefined: unknown. Never rejects. */
+  async lastBoot(): Promise<string | undefined> {
+    try {
+      return new TextDecoder().decode(await this.#files.read(this.#bootPath, maxBytes)).trim();
+    } catch {
+      return undefined;
+    }
+  }
+
+  async writeBoot(id: string): Promise<void> {
+    await this.#files.writeAtomic(this.#bootPath, `${id}\n`, 0o600);
+  }
+
+  get #bootPath(): string {
+    return `${this.#path}.boot`;
+  }
+
   async write(names: readonly string[]): Promise<void> {
     await this.#files.writeAtomic(this.#path, `${JSON.stringify(names)}\n`, 0o600);
   }

@@ -47,6 +47,26 @@ test("a volume is copied to a new directory, with modes, and links as links", as
   });
 });
 
+test("only root can reach the copy of data that was below a directory of root's", async () => {
+  await withData(async (directory, data) => {
+    await chmod(data, 0o777);
+    for (const [name, mode] of [
+      ["copy", 0o700],
+      ["a.tar", 0o600],
+      ["a.tgz", 0o600],
+    ] as const) {
+      await copyOut(machine, data, join(directory, name), never);
+      assert.equal((await lstat(join(directory, name))).mode & 0o777, mode, name);
+    }
+    const there = join(directory, "there");
+    await mkdir(there);
+    await chmod(there, 0o750);
+    await copyOut(machine, data, there, never);
+    assert.equal((await lstat(there)).mode & 0o777, 0o750);
+    assert.deepEqual((await readdir(there)).toSorted(), ["below", "link"]);
+  });
+});
+
 test("a volume is copied to an archive, compressed if it is called so", async () => {
   await withData(async (directory, data) => {
     for (const name of ["a.tar", "a.tar.gz", "a.tgz"]) {

@@ -45,9 +45,14 @@ async function copyDirectory(
   const target = isThere ? destination : await partialName(files, destination);
   const before = isThere ? await ownership(processes, destination) : undefined;
   try {
-    if (!isArchive && !isThere) await files.makeDirectory(target, 0o700);
+    // What only root could read must not be everybody's in its copy.
+    if (isArchive) await files.write(target, "", 0o600);
+    else if (!isThere) await files.makeDirectory(target, 0o700);
     const command = isArchive ? archive(source, target, destination) : copy(source, target);
     await run(processes, command, `${source} to ${destination}`, signal);
+    // The claim's own directory is everybody's, below one that is root's.
+    if (before !== undefined) await giveBack(files, destination, before);
+    else if (!isArchive) await files.chmod(target, 0o700);
     if (!isThere) await files.rename(target, destination);
   } catch (error) {
     await (before === undefined ? undo(files, target) : empty({ files, processes }, destination, before));
@@ -172,16 +177,20 @@ async function ownership(processes: Machine["processes"], directory: string): Pr
 }
 
 /** Makes the directory that was copied into what it was. Names need not be UTF-8, and it may be the root of a disk. */
-async function empty({ files, processes }: Machine, directory: string, { uid, gid, mode }: Ownership): Promise<void> {
+async function empty({ files, processes }: Machine, directory: string, before: Ownership): Promise<void> {
   try {
     const words = [directory, "-xdev", "-mindepth", "1", "-delete"];
     const { exitCode, stderr } = await processes.run("find", words, { timeoutMs: copyMs });
     if (exitCode !== 0) throw new Error(stderr.trim().split("\n")[0]);
-    await files.chown(directory, uid, gid);
-    await files.chmod(directory, mode);
+    await giveBack(files, directory, before);
   } catch (error) {
     throw notUndone(directory, error);
   }
+}
+
+async function giveBack(files: Files, directory: string, { uid, gid, mode }: Ownership): Promise<void> {
+  await files.chown(directory, uid, gid);
+  await files.chmod(directory, mode);
 }
 
 function notUndone(path: string, error: unknown): PodwrightError {

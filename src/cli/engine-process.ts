@@ -69,12 +69,24 @@ export async function ensureEngine(context: MachineContext, start: EngineStart, 
   for (;;) {
     const met = await passOtherEngines(context, deadline, signal);
     if (met !== undefined) return checkFits(met, start);
+    signal.throwIfAborted();
+    if (context.clock.monotonic() >= deadline) throw await silent(context);
     const { pid, failure } = await startEngine(context, start);
     const health = await waitForEngine(context, pid, deadline, signal);
     if (health !== undefined) return checkFits(health, start);
     // Unless another client started one at the same time, and won.
     if (!(await anotherEngineLives(context))) throw await failure();
   }
+}
+
+/** An engine is still starting, or hangs; another one could only wait for it. */
+async function silent(context: MachineContext): Promise<PodwrightError> {
+  const pids = await enginePids(context);
+  const which = pids.length === 1 ? `process ${pids[0]}` : `processes ${pids.join(", ")}`;
+  const message = `the engine (${which}) did not answer within ${START_TIMEOUT_MS / 1000} s`;
+  return new PodwrightError(ExitCode.failed, message, {
+    remedy: `see ${engineLogPath(context)}; if it is still starting, run the command again later`,
+  });
 }
 
 async function startEngine(
@@ -103,9 +115,10 @@ async function passOtherEngines(
   deadline: number,
   signal: AbortSignal,
 ): Promise<Health | undefined> {
-  while ((await anotherEngineLives(context)) && context.clock.monotonic() < deadline) {
+  while (await anotherEngineLives(context)) {
     const health = await findEngine(context);
     if (health !== undefined) return health;
+    if (context.clock.monotonic() >= deadline) return undefined;
     await context.clock.sleep("another engine to answer or to end", POLL_MS, signal);
   }
   return undefined;
@@ -120,9 +133,10 @@ export async function enginePids({
   processes,
   layout,
 }: Pick<MachineContext, "processes" | "layout">): Promise<readonly number[]> {
-  const engines = (await processes.list()).filter(({ arguments: words }) => {
+  const engines = (await processes.list()).filter(({ pid, arguments: words }) => {
     const flag = words.indexOf("--state-dir");
-    return words.slice(0, Math.max(flag, 0)).includes("engine") && words[flag + 1] === layout.stateDirectory;
+    const isEngine = words.slice(0, Math.max(flag, 0)).includes("engine") && words[flag + 1] === layout.stateDirectory;
+    return isEngine && processes.sharesRoot(pid);
   });
   return engines.map(({ pid }) => pid);
 }

@@ -4,6 +4,8 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** The source of signals: the process, or a test's emitter. */
 export interface SignalSource {
+  /** Set by the launcher: `PODWRIGHT_NOHUP` if SIGHUP was ignored at the start, as by nohup. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
   on(signal: (typeof SIGNALS)[number], listener: () => void): unknown;
   off(signal: (typeof SIGNALS)[number], listener: () => void): unknown;
 }
@@ -16,6 +18,7 @@ export class Interrupts implements Disposable {
   readonly #source: SignalSource;
   readonly #first = new AbortController();
   readonly #listener = (): void => this.interrupt();
+  readonly #hangup: () => void;
   #count = 0;
   /** Called at each interrupt, with their number so far. */
   onInterrupt: ((count: number) => void) | undefined;
@@ -23,7 +26,8 @@ export class Interrupts implements Disposable {
   /** @param closed counts as an interrupt when it aborts: the output has no reader any more */
   constructor(source: SignalSource, closed: AbortSignal) {
     this.#source = source;
-    for (const signal of SIGNALS) source.on(signal, this.#listener);
+    this.#hangup = source.env?.["PODWRIGHT_NOHUP"] === undefined ? this.#listener : () => {};
+    for (const signal of SIGNALS) source.on(signal, this.#listenerOf(signal));
     closed.addEventListener("abort", this.#listener, { once: true });
   }
 
@@ -43,6 +47,10 @@ export class Interrupts implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const signal of SIGNALS) this.#source.off(signal, this.#listener);
+    for (const signal of SIGNALS) this.#source.off(signal, this.#listenerOf(signal));
+  }
+
+  #listenerOf(signal: (typeof SIGNALS)[number]): () => void {
+    return signal === "SIGHUP" ? this.#hangup : this.#listener;
   }
 }

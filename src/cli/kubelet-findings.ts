@@ -162,7 +162,7 @@ async function manifestChecks(
   { staticPodPath = "" }: KubeletConfiguration,
 ): Promise<readonly Check[]> {
   if (staticPodPath === "") return [];
-  const deps = { clock, files, network, workingDirectory: "/", readStandardInput: undefined, areStatic: true } as const;
+  const deps = { clock, files, network, workingDirectory: "/", readDescriptor: undefined, areStatic: true } as const;
   const unreadable: Check[] = [];
   const names = await manifestNames(files, staticPodPath).catch((error: unknown) => {
     if (!(error instanceof FileError)) throw error;

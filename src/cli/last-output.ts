@@ -13,7 +13,8 @@ export async function printLastOutput(
   pods: readonly PodView[],
 ): Promise<void> {
   for (const pod of pods) {
-    for (const container of pod.containers) {
+    const failed = pod.initContainers.filter(({ exitCode = 0 }) => exitCode !== 0);
+    for (const container of [...failed, ...pod.containers]) {
       if (container.exitCode === undefined || container.logPath === "") continue;
       const lines: string[] = [];
       try {

@@ -1,4 +1,6 @@
+import type { Readable } from "node:stream";
 import { PodwrightError } from "../base/errors.ts";
+import { openedFile } from "../linux/files/opened-file.ts";
 import { FileError } from "../ports/files.ts";
 import type { ApplyRequest } from "../server/local-api.ts";
 import { loadManifests } from "../sources/load.ts";
@@ -22,8 +24,9 @@ export async function loadInput(
   signal: AbortSignal,
 ): Promise<LoadedInput> {
   const workingDirectory = process.cwd();
-  const readStandardInput = async (maxBytes: number): Promise<Uint8Array> => readAll(process.stdin, maxBytes, signal);
-  const deps = { clock, files, network, workingDirectory, readStandardInput };
+  const readDescriptor = async (descriptor: number, maxBytes: number): Promise<Uint8Array> =>
+    readAll(descriptor === 0 ? process.stdin : openedFile(descriptor), maxBytes, signal);
+  const deps = { clock, files, network, workingDirectory, readDescriptor };
   const { errors, warnings, origins, ...request } = await loadManifests(inputs, deps, signal);
   return { request, errors, warnings, origins };
 }
@@ -49,7 +52,7 @@ export function located(error: unknown, origins: LoadedInput["origins"]): unknow
   });
 }
 
-async function readAll(input: NodeJS.ReadStream, maxBytes: number, signal: AbortSignal): Promise<Uint8Array> {
+async function readAll(input: Readable, maxBytes: number, signal: AbortSignal): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
   let length = 0;
   const onAbort = (): void => void input.destroy();

@@ -4,7 +4,7 @@ import { why } from "../journal/explain.ts";
 import { renderWhy } from "../journal/render.ts";
 import { formatDuration } from "../journal/text.ts";
 import type { PodRef } from "../journal/entry.ts";
-import type { AppliedPod, ApplyRequest, Health, PodView } from "../server/local-api.ts";
+import type { AppliedPod, Health, PodView } from "../server/local-api.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { ensureEngine, type EngineStart, evictsForNode } from "./engine-process.ts";
 import { EngineSession } from "./engine-session.ts";
@@ -15,7 +15,6 @@ import { printLastOutput } from "./last-output.ts";
 import { loadInput, located } from "./manifest-input.ts";
 import { holdsStorage } from "../sources/held-storage.ts";
 import { podLabel } from "../server/pod-selector.ts";
-import { hasEnded } from "../server/pod-words.ts";
 import { nextSteps } from "./next-steps.ts";
 import { ownCommand } from "./own-command.ts";
 import { notReadyLines } from "./pod-text.ts";
@@ -82,9 +81,11 @@ export async function runCommand(
   const health = await ensureEngine(context, start, interrupts.first).finally(() => terminal.live([]));
   const session = new EngineSession(context, start, interrupts.first);
   const applyLocated = (): Promise<readonly AppliedPod[]> =>
-    apply(context, session, request).catch((error: unknown) => {
-      throw located(error, origins);
-    });
+    session
+      .call((engine) => engine.apply({ ...request, runsAgain: true }))
+      .catch((error: unknown) => {
+        throw located(error, origins);
+      });
   const pods = inputs.length === 0 ? await storedPods(session) : await applyLocated();
   if (isStorageOnly) {
     if (options.json === true) terminal.print(JSON.stringify({ wait: "none", reached: true, pods: [] }, undefined, 2));
@@ -127,24 +128,6 @@ function nothingStored({ layout: { stateDirectory } }: MachineContext, { checks 
   return new PodwrightError(ExitCode.badInput, `no pods are stored in ${stateDirectory}`, {
     remedy: `specify a manifest: '${ownCommand(stateDirectory, "run")} FILE', e.g. examples/hello.yaml`,
   });
-}
-
-/** Applies the objects. A pod that has completed and whose manifest is unchanged is started again. */
-async function apply(
-  context: MachineContext,
-  session: EngineSession,
-  request: ApplyRequest,
-): Promise<readonly AppliedPod[]> {
-  const applied = await session.call((engine) => engine.apply(request));
-  const unchanged = new Set(applied.filter((pod) => pod.change === "unchanged").map((pod) => pod.uid));
-  if (unchanged.size === 0) return applied;
-  const views = await session.call((engine) => engine.pods());
-  const over = views.filter((view) => unchanged.has(view.uid) && hasEnded(view));
-  if (over.length === 0) return applied;
-  const signal = AbortSignal.any([]);
-  await requestStop(context, session, over, { graceSeconds: 0, signal });
-  await waitUntilGone(context, session, over, { quiet: true, signal });
-  return session.call((engine) => engine.apply(request));
 }
 
 /** `--detach`: returns once the pods have reached the state of `--wait`, have failed, or at the timeout. */

@@ -22,7 +22,14 @@ export interface FreshPlanDependencies {
  */
 export function freshPlan(deps: FreshPlanDependencies, storage: RunStorage, request: ApplyRequest): Plan {
   const source = new RunSource(
-    { ...deps, storage, journal: { record: () => 0 }, deliver: () => {}, objectsChanged: () => {} },
+    {
+      ...deps,
+      storage,
+      journal: { record: () => 0 },
+      deliver: () => {},
+      objectsChanged: () => {},
+      hasEnded: () => false,
+    },
     { directory: "/nowhere" },
   );
   const preview = source.preview(request);

@@ -192,7 +192,7 @@ export class NodeLocalApi implements LocalApi {
       message: `stop of the pod requested, with ${grace}`,
       pod: { namespace: view.namespace, name: view.name, uid: view.uid },
     });
-    const removed = await run.remove(view.namespace, view.name, graceSeconds);
+    const removed = await run.remove(view, graceSeconds);
     const pod = kubelet.pods.get(view.uid);
     if (!removed && graceSeconds !== undefined && pod !== undefined) {
       const cause: Cause = {
@@ -228,7 +228,7 @@ export class NodeLocalApi implements LocalApi {
   async debug(selector: PodSelector, { image, target, command }: DebugRequest): Promise<DebugContainer> {
     const { namespace, name, uid, source } = this.pod(selector);
     const manifest = source === "run" ? this.#deps.run?.manifest(namespace, name) : undefined;
-    if (manifest === undefined) {
+    if (manifest?.metadata.uid !== uid) {
       const problem = source === "run" ? "is being stopped" : originOf(source);
       throw new PodwrightError(ExitCode.badInput, `pod ${name} ${problem}`, {
         remedy:

@@ -36,6 +36,7 @@ import type { ImageRoom } from "./image-room.ts";
 import { NodeCollection, reclaimOf } from "./node-collection.ts";
 import { NodeLocalApi } from "./node-local-api.ts";
 import { RunClaims, type RunClaimsDrivers } from "../claims/run-claims.ts";
+import { isTerminalPhase } from "../status/phase.ts";
 import { buildNode, type NodeParts } from "./node-parts.ts";
 
 /** Where a node's pods come from; what is left out is no source. */
@@ -135,15 +136,14 @@ export class Node {
         { directories: sources.run.volumes, podsDirectory: `${config.node.rootDirectory}/pods`, nodeLabels },
       );
       this.#claims = storage;
-      this.#run = new RunSource({ ...toMux("run"), files, random, objectsChanged, storage }, sources.run);
+      const own = { files, random, objectsChanged, storage, hasEnded: this.#hasEnded.bind(this) };
+      this.#run = new RunSource({ ...toMux("run"), ...own }, sources.run);
     }
     this.#watched = staticSources(sources, toMux, ports);
     // Runtimes that don't list their handlers can't do what came after that.
-    const handler = runtime.handlers.find(({ name }) => name === "");
-    const features = {
-      recursiveReadOnlyMounts: handler?.recursiveReadOnlyMounts ?? false,
-      userNamespaces: handler?.userNamespaces ?? false,
-    };
+    const { recursiveReadOnlyMounts = false, userNamespaces = false } =
+      runtime.handlers.find(({ name }) => name === "") ?? {};
+    const features = { recursiveReadOnlyMounts, userNamespaces };
     const objects = this.#run?.objects ?? noObjects;
     const onPodGone = (uid: PodUid): void => {
       this.#gone.emit(uid);
@@ -243,6 +243,10 @@ export class Node {
   }
 
   /** Pods that are wanted, and those that are still there. */
+  #hasEnded(uid: PodUid): boolean {
+    return isTerminalPhase(this.#kubelet.statuses.get(uid)?.phase);
+  }
+
   #allPods(): Pod[] {
     const wanted = this.#parts.mux.pods().map(({ pod }) => pod);
     return [...wanted, ...this.#kubelet.pods.list().flatMap(({ view }) => view.pod ?? [])];

@@ -30,6 +30,11 @@ export interface Processes {
   run(program: string, arguments_: readonly string[], options: CommandOptions): Promise<CommandResult>;
   /** All present processes that can be read. */
   list(): Promise<ProcessInfo[]>;
+  /**
+   * Whether the process sees the same root directory: in another container the same path names something else. True if
+   * this user may not know.
+   */
+  sharesRoot(pid: number): boolean;
   isAlive(pid: number): boolean;
   /** Sends a signal; false when the process is gone. */
   kill(pid: number, signal: "SIGTERM" | "SIGKILL" | "SIGINT"): boolean;

@@ -9,7 +9,10 @@ import type { RuntimeLayout } from "./layout.ts";
  * /proc each time needs no pid file, which could be stale, lost, or name a process that got the number later.
  */
 export async function findContainerd(processes: Processes, layout: RuntimeLayout): Promise<number | undefined> {
-  return (await processes.list()).find((process) => isContainerdOf(process, layout))?.pid;
+  const found = (await processes.list()).find((process) => {
+    return isContainerdOf(process, layout) && processes.sharesRoot(process.pid);
+  });
+  return found?.pid;
 }
 
 export function isContainerdOf({ arguments: words }: ProcessInfo, layout: RuntimeLayout): boolean {
@@ -20,8 +23,10 @@ export function isContainerdOf({ arguments: words }: ProcessInfo, layout: Runtim
 /** Shims of the layout's containerd, of which each holds a sandbox; they live on while containerd is away. */
 export async function findShims(processes: Processes, layout: RuntimeLayout): Promise<number[]> {
   const shims = (await processes.list()).filter(
-    ({ arguments: words }) =>
-      baseName(words[0]).startsWith("containerd-shim") && words.includes(layout.containerd.socket),
+    ({ pid, arguments: words }) =>
+      baseName(words[0]).startsWith("containerd-shim") &&
+      words.includes(layout.containerd.socket) &&
+      processes.sharesRoot(pid),
   );
   return shims.map(({ pid }) => pid);
 }

@@ -34,6 +34,7 @@ class Fixture {
       this.commands.push([program, ...words].join(" "));
       return { exitCode: this.exitCode, signal: undefined, stdout: "", stderr: "" };
     },
+    sharesRoot: () => true,
     isAlive: () => true,
     kill: () => true,
   };

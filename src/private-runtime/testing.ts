@@ -182,6 +182,13 @@ export class FakeProcesses implements Processes {
     return [...this.#processes];
   }
 
+  /** Process IDs of another container. */
+  readonly elsewhere = new Set<number>();
+
+  sharesRoot(pid: number): boolean {
+    return !this.elsewhere.has(pid);
+  }
+
   isAlive(pid: number): boolean {
     return this.#processes.some((process) => process.pid === pid);
   }

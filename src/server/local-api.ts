@@ -10,6 +10,8 @@ export interface ApplyRequest {
   readonly secrets: readonly SecretManifest[];
   /** Claims, and what is behind them. */
   readonly storage?: readonly StorageManifest[];
+  /** Unchanged pods that have run to their end run again. */
+  readonly runsAgain?: boolean;
 }
 
 export interface AppliedPod extends PodRef {

@@ -97,6 +97,7 @@ function applyRequest(body: string): ApplyRequest {
     if (!Array.isArray(lists[name])) throw badRequest(`the body must hold the lists pods, configMaps and secrets`);
   }
   if (!Array.isArray(lists["storage"] ?? [])) throw badRequest("storage must be a list");
+  if (typeof (lists["runsAgain"] ?? false) !== "boolean") throw badRequest("runsAgain must be true or false");
   return value as ApplyRequest;
 }
 

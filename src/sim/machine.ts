@@ -190,6 +190,7 @@ export const simProcesses: Processes = {
   ownPid: 1,
   run: () => Promise.reject(new Error("the simulated machine runs no programs")),
   list: async () => [],
+  sharesRoot: () => true,
   isAlive: () => false,
   kill: () => false,
 };

@@ -19,7 +19,7 @@ async function dependencies(contents: Readonly<Record<string, string>>): Promise
       httpGet: async ({ url }) => ({ status: url.endsWith("good") ? 200 : 404, body: encode(podYaml("remote")) }),
     },
     workingDirectory: "/home/user",
-    readStandardInput: async () => encode(podYaml("stdin")),
+    readDescriptor: async (descriptor) => encode(podYaml(descriptor === 0 ? "stdin" : `open-${descriptor}`)),
   };
 }
 

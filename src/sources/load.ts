@@ -19,8 +19,11 @@ export interface LoadDependencies {
   readonly network: Pick<Network, "httpGet">;
   /** What relative paths are relative to. */
   readonly workingDirectory: string;
-  /** All of standard input, for the path `-`. Undefined where paths are never that. */
-  readonly readStandardInput: ((maxBytes: number) => Promise<Uint8Array>) | undefined;
+  /**
+   * All of an open file of this process: standard input for the path `-`, or one that a shell names, as for
+   * `<(command)`. Undefined where paths are never that.
+   */
+  readonly readDescriptor: ((descriptor: number, maxBytes: number) => Promise<Uint8Array>) | undefined;
   /** The manifests are those of static pods, whose priority classes nobody resolves. */
   readonly areStatic?: true;
 }
@@ -49,7 +52,7 @@ export async function manifestNames(files: Pick<Files, "list">, directory: strin
 
 /**
  * Reads the manifests that a command was given: files, directories (their .yaml, .yml and .json files, not those in
- * directories below), http and https URLs, and `-` for standard input. Whatever has an error is left out and reported;
+ * directories below), http and https URLs, `-` for standard input, and open files such as `/dev/fd/63`. Whatever has an error is left out and reported;
  * of two objects of one kind and name the first counts. Rejects only when the signal aborts.
  */
 export async function loadManifests(
@@ -130,13 +133,14 @@ async function* readTexts(
   signal: AbortSignal,
 ): AsyncIterable<Text | ManifestError> {
   signal.throwIfAborted();
+  const { readDescriptor } = deps;
+  const descriptor = readDescriptor && descriptorOf(path);
   if (path === "") {
     // Most often a variable of a script that is not set; the working directory would be a surprise.
     yield new ManifestError({ file: '""' }, "empty name; use . for the working directory");
-  } else if (path === "-" && deps.readStandardInput !== undefined) {
-    const name = "<standard input>";
-    const { readStandardInput } = deps;
-    yield await attempt(name, async () => ({ name, bytes: await readStandardInput(maxManifestBytes) }));
+  } else if (readDescriptor !== undefined && descriptor !== undefined) {
+    const name = descriptor === 0 ? "<standard input>" : path;
+    yield await attempt(name, async () => ({ name, bytes: await readDescriptor(descriptor, maxManifestBytes) }));
     signal.throwIfAborted();
   } else if (/^https?:\/\//iu.test(path)) {
     yield await attempt(displayUrl(path), () => fetchText(path, deps, signal));
@@ -144,6 +148,13 @@ async function* readTexts(
   } else {
     yield* readPath(path, deps);
   }
+}
+
+/** Opened by its name, an open pipe or socket would be another file, or none. */
+function descriptorOf(path: string): number | undefined {
+  if (path === "-" || path === "/dev/stdin") return 0;
+  const digits = /^\/(?:dev|proc\/self)\/fd\/(?<number>\d{1,9})$/u.exec(path)?.groups?.["number"];
+  return digits === undefined ? undefined : Number(digits);
 }
 
 async function fetchText(url: string, deps: LoadDependencies, signal: AbortSignal): Promise<Text> {

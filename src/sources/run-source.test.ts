@@ -1,63 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { noStorage, SourceHarness } from "../../test/support/sources.ts";
-import type { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.ts";
+import { configMap, directory, nothing, pod, secret, started } from "../../test/support/run-fixture.ts";
+import { noStorage } from "../../test/support/sources.ts";
+import type { PodManifest } from "../api/pod.ts";
 import type { ClaimManifest } from "../api/storage-manifest.ts";
-import type { Random } from "../ports/random.ts";
 import { FileError } from "../ports/files.ts";
-import { MemoryFiles } from "../sim/files.ts";
-import type { ChangedObject } from "../api/referenced-objects.ts";
 import { ManifestError } from "../yaml/manifest-error.ts";
-import { RunSource } from "./run-source.ts";
-
-const directory = "/state/manifests";
-
-class Fixture extends SourceHarness {
-  readonly files = new MemoryFiles(this.clock);
-  #drawn = 0;
-  readonly random: Random = { uniform: () => 0, bytes: (count) => new Uint8Array(count).fill(++this.#drawn) };
-  readonly objectChanges: string[] = [];
-  readonly objectsChanged = (objects: readonly ChangedObject[]): void => {
-    this.objectChanges.push(...objects.map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`));
-  };
-  source = new RunSource(this, { directory });
-
-  /** The next run of podwright on the same disk. */
-  async restart(): Promise<void> {
-    this.source = new RunSource(this, { directory });
-    await this.source.load();
-  }
-
-  get uids(): string[] | undefined {
-    return this.delivered.at(-1)?.pods.map(({ pod }) => pod.metadata.uid);
-  }
-}
-
-const pod = (
-  name: string,
-  image = "busybox",
-  env: PodManifest["spec"]["containers"][number]["env"] = [],
-): PodManifest => ({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name },
-  spec: { containers: [{ name: "c", image, env }] },
-});
-const configMap: ConfigMapManifest = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "m" }, data: { k: "v" } };
-const secret: SecretManifest = {
-  apiVersion: "v1",
-  kind: "Secret",
-  metadata: { name: "s" },
-  data: { a: "aHVudGVyMg==" },
-  stringData: { b: "text" },
-};
-const nothing = { pods: [], configMaps: [], secrets: [] };
-
-async function started(): Promise<Fixture> {
-  const fixture = new Fixture();
-  await fixture.source.load();
-  return fixture;
-}
 
 test("partially written files of a killed run are removed", async () => {
   const fixture = await started();
@@ -213,9 +161,10 @@ test("a removed pod stays removed, with the requested grace period and the objec
   const pods = [pod("a", "busybox", [reference, both]), pod("b", "busybox", [both])];
   await fixture.source.apply({ pods, configMaps: [configMap], secrets: [secret] });
   const [uid = ""] = fixture.uids ?? [];
-  assert.equal(await fixture.source.remove("default", "a", 3), true);
+  const a = fixture.ref("a");
+  assert.equal(await fixture.source.remove(a, 3), true);
   assert.deepEqual(fixture.delivered.at(-1)?.graceSeconds, new Map([[uid, 3]]));
-  assert.equal(await fixture.source.remove("default", "a"), false);
+  assert.equal(await fixture.source.remove(a), false);
   assert.equal(fixture.source.objects.secret("default", "s"), undefined);
   assert.notEqual(fixture.source.objects.configMap("default", "m"), undefined);
   await fixture.restart();
@@ -296,11 +245,11 @@ test("what the pod of an unreadable file may need stays when others are removed"
   let forgotten = 0;
   fixture.storage = { ...noStorage, forgetUnused: async () => void forgotten++ };
   await fixture.restart();
-  await fixture.source.remove("default", "b");
+  await fixture.source.remove(fixture.ref("b"));
   const value = (): string | undefined => fixture.source.objects.configMap("default", "m")?.data.get("k");
   assert.deepEqual([value(), forgotten], ["v", 0]);
   await fixture.source.apply({ ...nothing, pods: [pod("a")] });
-  await fixture.source.remove("default", "a");
+  await fixture.source.remove(fixture.ref("a"));
   assert.deepEqual([value(), forgotten], [undefined, 1]);
 });
 
@@ -386,8 +335,8 @@ test("with the last pod, unneeded claims are removed", async () => {
   fixture.storage = { ...noStorage, forgetUnused: async () => void forgotten++ };
   await fixture.restart();
   await fixture.source.apply({ ...nothing, pods: [pod("a"), pod("b")] });
-  await fixture.source.remove("default", "a");
+  await fixture.source.remove(fixture.ref("a"));
   assert.equal(forgotten, 0);
-  await fixture.source.remove("default", "b");
+  await fixture.source.remove(fixture.ref("b"));
   assert.equal(forgotten, 1);
 });

@@ -5,7 +5,7 @@ import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
 import { Semaphore } from "../base/semaphore.ts";
 import { randomUuid } from "../base/uuid.ts";
-import type { Cause } from "../journal/entry.ts";
+import type { Cause, PodRef } from "../journal/entry.ts";
 import type { Files } from "../ports/files.ts";
 import type { Random } from "../ports/random.ts";
 import type { AppliedPod, ApplyRequest, ObjectPlan } from "../server/local-api.ts";
@@ -41,6 +41,8 @@ type RunSourceDependencies = SourceDependencies & {
   readonly objectsChanged: (objects: readonly ChangedObject[], cause: Cause) => void;
   /** Stores claims and the objects behind them. */
   readonly storage: RunStorage;
+  /** Whether the pod has run to its end. */
+  readonly hasEnded: (uid: PodUid) => boolean;
 };
 
 interface CheckedRequest extends Omit<PreparedManifests, "pods" | "errors"> {
@@ -141,7 +143,7 @@ export class RunSource {
   async apply(request: ApplyRequest): Promise<readonly AppliedPod[]> {
     const { pods, configMaps, secrets, storage } = this.#check(request);
     using _turn = await this.#turn.acquire();
-    const identified = this.#identifyAll(pods);
+    const identified = this.#identifyAll(pods, request.runsAgain === true);
     this.#checkStorage(storage);
     const objects = storage.map(({ manifest }) => manifest);
     const coming = identified.map(({ pod }) => this.#sourced(pod).pod);
@@ -178,7 +180,10 @@ export class RunSource {
       return isDeepStrictEqual(before, given[read](namespace, name)) ? "unchanged" : "replaced";
     };
     const objects = [...configMaps.map(changedObject("ConfigMap")), ...secrets.map(changedObject("Secret"))];
-    const identified = this.#identifyAll(pods).map((each) => ({ ...each, pod: this.#sourced(each.pod).pod }));
+    const identified = this.#identifyAll(pods, request.runsAgain === true).map((each) => ({
+      ...each,
+      pod: this.#sourced(each.pod).pod,
+    }));
     const behind = this.#deps.storage.preview(
       storage.map(({ manifest }) => manifest),
       identified.map(({ pod }) => pod),
@@ -199,14 +204,14 @@ export class RunSource {
 
   /**
    * Removes a pod from the desired ones, and the ConfigMaps and Secrets that no other refers to. False if there is no
-   * such pod. Resolves as soon as that is on disk; the stop continues.
+   * such pod, as when another one has taken its name. Resolves as soon as that is on disk; the stop continues.
    * @param graceSeconds for the stop, instead of the pod's own
    */
-  async remove(namespace: string, name: string, graceSeconds?: number): Promise<boolean> {
+  async remove({ namespace, name, uid }: PodRef, graceSeconds?: number): Promise<boolean> {
     using _turn = await this.#turn.acquire();
     const key = objectKey({ namespace, name });
     const pod = this.#pods.get(key);
-    if (pod === undefined) return false;
+    if (pod?.metadata.uid !== uid) return false;
     await this.#store.remove("Pod", key);
     this.#pods.delete(key);
     this.#deliver(graceSeconds === undefined ? undefined : new Map([[pod.metadata.uid, graceSeconds]]));
@@ -275,12 +280,17 @@ export class RunSource {
     });
   }
 
-  /** @throws PodwrightError naming every impossible update */
-  #identifyAll(manifests: readonly Checked<PodManifest>[]): IdentifiedPod[] {
+  /**
+   * @param runsAgain unchanged pods that have ended get a successor, unless their UID is given
+   * @throws PodwrightError naming every impossible update
+   */
+  #identifyAll(manifests: readonly Checked<PodManifest>[], runsAgain: boolean): IdentifiedPod[] {
     const errors: ManifestError[] = [];
     const pods = manifests.map(({ manifest, origin }) => {
       const before = this.#pods.get(objectKey(manifest.metadata));
-      const change = before === undefined ? "added" : podChange(before, manifest);
+      const same = before === undefined ? "added" : podChange(before, manifest);
+      const isOver = before !== undefined && same === "unchanged" && this.#deps.hasEnded(before.metadata.uid);
+      const change = isOver && runsAgain && !manifest.metadata.uid ? "replaced" : same;
       if (before !== undefined && change === "unchanged") return { pod: before, change };
       if (before !== undefined && change === "updated") {
         errors.push(

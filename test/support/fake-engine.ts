@@ -77,10 +77,14 @@ export class FakeEngine implements LocalApi {
     return request.pods.map((manifest) => {
       const { name = "", namespace = "default" } = manifest.metadata;
       const known = [...this.views.values()].find((view) => view.name === name && view.namespace === namespace);
-      if (known !== undefined) return { namespace, name, uid: known.uid, change: "unchanged" };
+      const isOver = known?.phase === "Succeeded" || known?.phase === "Failed";
+      if (known !== undefined && !(isOver && request.runsAgain === true)) {
+        return { namespace, name, uid: known.uid, change: "unchanged" };
+      }
+      if (known !== undefined) this.views.delete(known.uid);
       const ref: PodRef = { namespace, name, uid: podUid(`uid-${name}-${this.#nextUid++}`) };
       this.#begin(ref);
-      return { ...ref, change: "added" };
+      return { ...ref, change: known === undefined ? "added" : "replaced" };
     });
   }
 

@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { DeadlineError } from "../../base/deadline.ts";
 import type { ProcessInfo } from "../../ports/processes.ts";
 import { systemClock } from "./clock.ts";
+import { needsRoot, testDirectory } from "./testing.ts";
 import { systemProcesses } from "./processes.ts";
 
 const options = { timeoutMs: 20_000 };
@@ -119,3 +120,26 @@ async function becomesTrue(condition: () => boolean | Promise<boolean>): Promise
   }
   assert.fail("the condition did not become true");
 }
+
+test(
+  "a process with another root directory is told from those that share this one's",
+  { skip: needsRoot() },
+  async () => {
+    using directory = testDirectory();
+    const root = directory.path;
+    const setUp = `mount -t tmpfs podwright-test ${root} && cp "$(command -v busybox)" ${root} && exec chroot ${root} /busybox sleep 60`;
+    const elsewhere = spawn("unshare", ["--mount", "sh", "-c", setUp]);
+    const here = spawn("sleep", ["60"]);
+    try {
+      const [away, near] = [elsewhere.pid, here.pid];
+      assert.ok(away !== undefined && near !== undefined);
+      await becomesTrue(async () => !systemProcesses.sharesRoot(away));
+      assert.equal(systemProcesses.isAlive(away), true);
+      assert.equal(systemProcesses.sharesRoot(near), true);
+      assert.equal(systemProcesses.sharesRoot(process.pid), true);
+    } finally {
+      elsewhere.kill("SIGKILL");
+      here.kill("SIGKILL");
+    }
+  },
+);

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { readFile, readdir } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { onAbort } from "../../base/abort.ts";
@@ -21,6 +21,14 @@ export const systemProcesses: Processes = {
   ownPid: process.pid,
   run,
   list,
+  sharesRoot(pid) {
+    try {
+      const [own, its] = [statSync("/"), statSync(`/proc/${pid}/root/`)];
+      return own.dev === its.dev && own.ino === its.ino;
+    } catch (error) {
+      return ["EACCES", "EPERM"].includes(errnoOf(error) ?? "");
+    }
+  },
   isAlive(pid) {
     if (!signalled(pid, 0, true)) return false;
     try {

@@ -15,6 +15,8 @@ export interface HttpServerOptions extends ExchangeOptions {
 
 /** Further clients are rejected. */
 const maxConnections = 1_024;
+/** As of the kubelet's API: a command of exec is in the path. */
+const maxHeaderSize = 1024 * 1024;
 
 /**
  * Serves HTTP/1.1 on the address that `listen` opens.
@@ -27,7 +29,7 @@ export async function serveHttp(
 ): Promise<ApiServer> {
   const { closeGraceMs = 1_000, streamingIdleMs } = options;
   const closing = new AbortController();
-  const server = createServer((incoming, outgoing) => {
+  const server = createServer({ maxHeaderSize }, (incoming, outgoing) => {
     // No keep-alive: clients connect for each request, so none is idle when the server closes.
     outgoing.shouldKeepAlive = false;
     void new Exchange(incoming, outgoing, options).run(withoutUpgrade(handler, incoming), closing.signal);

@@ -46,6 +46,14 @@ async function until(condition: () => boolean): Promise<void> {
   assert.ok(condition());
 }
 
+test("a request line may be as long as a command of exec", async () => {
+  await using fixture = await start(echo);
+  const word = "x".repeat(200_000);
+  const answer = await fixture.client.request("POST", `/exec?command=${word}`, { body: "" });
+  assert.equal(answer.status, 200);
+  assert.deepEqual(JSON.parse(answer.body), ["POST", "/exec", [["command", word]], ""]);
+});
+
 test("method, path, query and body reach the handler, and its response returns", async () => {
   await using fixture = await start(echo);
   const answer = await fixture.client.request("POST", "/a%20b/c?x=1&x=2&y=", { body: "tëxt" });
