@@ -209,11 +209,21 @@ export class VolumeSetUp {
     // A volume that cannot be checked is set up as well; the set-up reports the problem.
     const isSetUp = await prepared.isSetUp().catch(() => false);
     const isUnchecked = prepared.leavesNoTrace === true && !specs.has(name);
-    if (!isSetUp || isUnchecked) await this.#perform(mounting, spec, { prepared, wantedMs }, signal);
+    let isCurrent = true;
+    if (!isSetUp || isUnchecked) {
+      try {
+        await this.#perform(mounting, spec, { prepared, wantedMs }, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        // As upstream: what was set up stays in use, e.g. with the files of a ConfigMap that is gone by now.
+        if (!specs.has(name) || (await prepared.content?.isThere().catch(() => false)) !== true) throw error;
+        isCurrent = false;
+      }
+    }
     wanted.delete(name);
     specs.set(name, spec);
     this.#meter(pod, spec, prepared);
-    if (inputs === undefined) contents.delete(name);
+    if (inputs === undefined || !isCurrent) contents.delete(name);
     else contents.set(name, inputs);
     const { group } = spec;
     const { hostPath, readOnly, own } = prepared;
