@@ -196,7 +196,7 @@ async function main(): Promise<void> {
     { stats, metrics, node: { health: () => [] }, files, log: silentLog, ownPid: process.pid, imageRecords },
     { fileSystems: ["/"], version: "", facts },
   );
-  const text = async (path: string): Promise<string> => expose((await figures.families[path]?.()) ?? [], "text");
+  const text = async (path: string): Promise<string> => expose((await figures.families[path]?.()) ?? []);
   const asks: readonly (readonly [string, () => Promise<string>])[] = [
     ["/stats/summary", async () => JSON.stringify(await figures.summary(false))],
     ["/stats/summary?only_cpu_and_memory", async () => JSON.stringify(await figures.summary(true))],

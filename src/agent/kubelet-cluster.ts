@@ -23,6 +23,9 @@ export interface ClusterFacts {
   readonly runtime: RuntimeInfo;
 }
 
+/** What client-go takes for a rate of 0. */
+const clientGoQps = 5;
+
 /** The connection to the cluster; it is closed when the result is disposed of. */
 export async function openCluster(
   { ports, log, configuration, flags }: Daemon,
@@ -42,7 +45,7 @@ export async function openCluster(
   const client = new ApiClient(
     { transport: requests.measured(transport, host), clock: ports.clock, waited: requests.waited(host) },
     {
-      requests: { perSecond: configuration.kubeAPIQPS, burst: configuration.kubeAPIBurst },
+      requests: { perSecond: configuration.kubeAPIQPS || clientGoQps, burst: configuration.kubeAPIBurst },
       events: { perSecond: configuration.eventRecordQPS, burst: configuration.eventBurst },
       heartbeatTimeoutMs: Math.min(updatePeriodMs, leaseDurationSeconds * 1000),
     },

@@ -6,7 +6,7 @@ import { certificateFamilies } from "./metrics.ts";
 test("a node's certificates have upstream's metrics, a missing one an infinite expiry", () => {
   const client = { ttlSeconds: 3600, renewErrors: 2, ages: [] };
   const serving = { ttlSeconds: Number.POSITIVE_INFINITY, renewErrors: 0, ages: [30, 60, 61, 1e9] };
-  const lines = expose(certificateFamilies(client, serving), "text").split("\n");
+  const lines = expose(certificateFamilies(client, serving)).split("\n");
   const values = lines.filter((line) => !line.startsWith("#") && !/le="(?!60"|3600"|\+Inf")/u.test(line));
   assert.deepEqual(values, [
     "kubelet_certificate_manager_client_ttl_seconds 3600",

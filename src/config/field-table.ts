@@ -97,7 +97,7 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   nodeStatusMaxImages: honoured,
   maxOpenFiles: as("Node.js uses the process's limit; a lower limit than this is logged once"),
   contentType: ignored("speaks JSON to the API server", "application/json", "application/vnd.kubernetes.protobuf"),
-  kubeAPIQPS: as("pod statuses have priority; heartbeats and events are not limited"),
+  kubeAPIQPS: as("pod statuses have priority; heartbeats and events are not limited; 0 means 5, as for the Go kubelet"),
   kubeAPIBurst: honoured,
   serializeImagePulls: honoured,
   maxParallelImagePulls: honoured,

@@ -1,29 +1,10 @@
 import type { Family } from "./family.ts";
 
-/** Prometheus' own text format, and the one that grew out of it. */
-export type Format = "text" | "openmetrics";
-
-export const contentTypes: Readonly<Record<Format, string>> = {
-  text: "text/plain; version=0.0.4; charset=utf-8",
-  openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
-};
-
-/** The client's preferred format (Accept); by default the text format. */
-export function negotiate(accept: string | undefined): Format {
-  let best: { readonly format: Format; readonly weight: number } = { format: "text", weight: 0 };
-  for (const range of (accept ?? "").split(",")) {
-    const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
-    const parameter = (name: string): string | undefined =>
-      parameters.find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1);
-    const weight = Number(parameter("q") ?? "1");
-    const version = parameter("version");
-    const isOpen = type === "application/openmetrics-text" && (version === undefined || version === "1.0.0");
-    const isText = type === "text/plain" && (version === undefined || version === "0.0.4");
-    if ((!isOpen && !isText) || !(weight > best.weight)) continue;
-    best = { format: isOpen ? "openmetrics" : "text", weight };
-  }
-  return best.format;
-}
+/**
+ * Prometheus' text format, whatever the client prefers. Not OpenMetrics, as upstream: it would rename counters such as
+ * `kubelet_evictions`, which dashboards and alerts know by that name.
+ */
+export const expositionType = "text/plain; version=0.0.4; charset=utf-8";
 
 /** Whether a client accepts gzip (Accept-Encoding), as all scrapers do. */
 export function takesGzip(acceptEncoding: string | undefined): boolean {
@@ -37,28 +18,23 @@ export function takesGzip(acceptEncoding: string | undefined): boolean {
 }
 
 /** What a scraper reads. Families without series are left out, as a name without a value says nothing. Pure. */
-export function expose(families: readonly Family[], format: Format): string {
+export function expose(families: readonly Family[]): string {
   const parts: string[] = [];
-  for (const family of families) if (family.samples.length > 0) exposeFamily(parts, family, format);
-  if (format === "openmetrics") parts.push("# EOF\n");
+  for (const family of families) if (family.samples.length > 0) exposeFamily(parts, family);
   return parts.join("");
 }
 
-function exposeFamily(parts: string[], family: Family, format: Format): void {
+function exposeFamily(parts: string[], family: Family): void {
   const { name, help, type, stability } = family;
-  const isOpen = format === "openmetrics";
-  const isCounter = type === "counter";
-  const base = isCounter && isOpen ? name.replace(/_total$/u, "") : name;
   const said = stability === undefined ? help : `[${stability}] ${help}`;
-  parts.push(`# HELP ${base} ${escapeHelp(said, isOpen)}\n# TYPE ${base} ${type}\n`);
+  parts.push(`# HELP ${name} ${escapeHelp(said)}\n# TYPE ${name} ${type}\n`);
   if (family.type === "histogram") {
     for (const sample of family.samples) exposeHistogram(parts, family, sample);
     return;
   }
-  const series = isCounter && isOpen ? `${base}_total` : name;
   for (const { labels, value, timeMs } of family.samples) {
-    const time = timeMs === undefined ? "" : ` ${isOpen ? timeMs / 1000 : Math.round(timeMs)}`;
-    parts.push(`${series}${labelText(family.labels, labels)} ${numberText(value)}${time}\n`);
+    const time = timeMs === undefined ? "" : ` ${Math.round(timeMs)}`;
+    parts.push(`${name}${labelText(family.labels, labels)} ${numberText(value)}${time}\n`);
   }
 }
 
@@ -114,9 +90,8 @@ function escapeLabel(value: string): string {
   return value.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll('"', '\\"');
 }
 
-function escapeHelp(help: string, isOpen: boolean): string {
-  const escaped = help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
-  return isOpen ? escaped.replaceAll('"', '\\"') : escaped;
+function escapeHelp(help: string): string {
+  return help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
 }
 
 function numberText(value: number): string {

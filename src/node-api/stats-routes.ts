@@ -1,4 +1,4 @@
-import { contentTypes, expose, negotiate, takesGzip } from "../metrics/exposition.ts";
+import { expose, expositionType, takesGzip } from "../metrics/exposition.ts";
 import type { Family } from "../metrics/family.ts";
 import type { ApiResponse } from "../ports/api-server.ts";
 import type { Compression } from "../ports/compression.ts";
@@ -44,9 +44,8 @@ async function figuresAnswer(
     return plain(200, "metrics reset\n");
   }
   if (request.method !== "GET") return notAllowed("GET");
-  const format = negotiate(request.headers["accept"]);
-  const body = expose(await families(), format);
-  const answer = { status: 200, contentType: contentTypes[format], headers: { Vary: "Accept, Accept-Encoding" } };
+  const body = expose(await families());
+  const answer = { status: 200, contentType: expositionType, headers: { Vary: "Accept-Encoding" } };
   if (!takesGzip(request.headers["accept-encoding"])) return { ...answer, body };
   const headers = { ...answer.headers, "Content-Encoding": "gzip" };
   return { ...answer, headers, body: once(await compression.gzipText(body)) };

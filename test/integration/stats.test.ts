@@ -207,7 +207,7 @@ async function assertReadOnly(readOnly: Ask): Promise<void> {
   }
   assert.match((await readOnly("/pods")).text, /^\{"kind":"PodList".*"name":"busy-node1"/);
   const open = await readOnly("/metrics", { accept: "application/openmetrics-text", encoding: "gzip" });
-  assert.match(open.type, /^application\/openmetrics-text/);
+  assert.match(open.type, /^text\/plain; version=0\.0\.4/, "OpenMetrics would rename counters");
   assert.equal(open.encoding, "gzip");
   const labels = { server_type: "readonly", method: "GET", path: "metrics" };
   assert.equal(valueOf(parseExposition((await readOnly("/metrics")).text), "kubelet_http_requests_total", labels), 3);
@@ -262,9 +262,6 @@ test("metrics-server's scrape succeeds, and every metric passes promtool", async
     assert.equal(valueOf(metrics, "kubelet_http_requests_total", resource), 3);
     assert.ok((valueOf(metrics, "kubelet_runtime_operations_total", { operation_type: "run_podsandbox" }) ?? 0) >= 1);
 
-    const open = await known("/metrics", { accept: "application/openmetrics-text;version=1.0.0,text/plain;q=0.1" });
-    assert.equal(open.type, "application/openmetrics-text; version=1.0.0; charset=utf-8");
-    assert.match(open.text, /\n# EOF\n$/u);
     assert.equal((await known("/metrics", { method: "POST" })).status, 405);
     assert.equal((await known("/metrics/slis", { method: "DELETE" })).status, 200);
     assert.equal((await local("/metrics/cadvisor")).status, 200);

@@ -39,7 +39,7 @@ function relabelled(scene: DriverScene, uid: string): readonly unknown[] {
 }
 
 function metrics({ registry }: DriverScene): string {
-  return expose(registry.families(), "text");
+  return expose(registry.families());
 }
 
 const level = "s0:c1,c2";
