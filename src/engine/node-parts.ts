@@ -74,7 +74,7 @@ function receivers(mux: PodMux, link: ClusterLink | undefined) {
 
 /** Connects a kubelet, the merged sources and the cluster. */
 export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): NodeParts {
-  const { ports, cri, journal, log, owns, features, pressure, logOwners, rooms, recorder, observer } = deps;
+  const { ports, cri, journal, log, owns, handlers, pressure, logOwners, rooms, recorder, observer } = deps;
   const { clock, random, files } = ports;
   const { config, cluster: place, sources } = setup;
   const news = new WatchNews(clock, log);
@@ -95,7 +95,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
       objects: objects?.lookup ?? setup.objects,
       sourcesReady,
       owns,
-      features,
+      handlers,
       cluster: link,
       volumes:
         place && objects ? clusterVolumes(place, { objects, volumes, link }) : localVolumes(setup.claims, volumes),

@@ -140,10 +140,6 @@ export class Node {
       this.#run = new RunSource({ ...toMux("run"), ...own }, sources.run);
     }
     this.#watched = staticSources(sources, toMux, ports);
-    // Runtimes that don't list their handlers can't do what came after that.
-    const { recursiveReadOnlyMounts = false, userNamespaces = false } =
-      runtime.handlers.find(({ name }) => name === "") ?? {};
-    const features = { recursiveReadOnlyMounts, userNamespaces };
     const objects = this.#run?.objects ?? noObjects;
     const onPodGone = (uid: PodUid): void => {
       this.#gone.emit(uid);
@@ -158,7 +154,7 @@ export class Node {
         journaled: () => journal.entries({ kinds: ["observation"] }),
         log,
         owns: deps.owns,
-        features,
+        handlers: runtime.handlers,
         pressure: deps.evictions,
         logOwners: deps.logOwners,
         rooms: [deps.rooms ?? [], deps.images ?? [], deps.evictions ?? []].flat(),

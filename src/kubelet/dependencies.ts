@@ -7,7 +7,7 @@ import type { DecisionRecorder } from "../pods/decision-recorder.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 import type { TrackedCri } from "../runtime-service/deadlines.ts";
-import type { UsedFeatures } from "../runtime-service/features.ts";
+import type { RuntimeHandlerInfo } from "../runtime-service/features.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
 import type { LogOwners } from "../runtime/operations/node-garbage.ts";
 import type { ClusterVolumes } from "../volumes/volume-manager.ts";
@@ -27,8 +27,8 @@ export interface KubeletDependencies {
   readonly sourcesReady: (source?: string) => boolean;
   /** Which pods of the runtime may be removed when no source wants them. */
   readonly owns: (uid: PodUid) => Promise<boolean>;
-  /** What the runtime can do beyond what every runtime can. */
-  readonly features: UsedFeatures;
+  /** The runtime's handlers at the start; in a cluster, the runtime is asked again while it runs. */
+  readonly handlers: readonly RuntimeHandlerInfo[];
   /** Undefined on a node that is in no cluster. */
   readonly cluster?: ClusterHooks | undefined;
   /** Volumes beyond the node; undefined on a node that is in no cluster. */

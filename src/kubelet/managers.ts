@@ -25,6 +25,7 @@ import { noPodCgroups } from "../resources/no-pod-cgroups.ts";
 import { PodCgroups } from "../resources/pod-cgroups.ts";
 import { QosCgroups } from "../resources/qos-cgroups.ts";
 import { ResourceRecord } from "../resources/resource-record.ts";
+import { type FeaturesOf, podFeatures } from "../runtime/config/pod-features.ts";
 import { NodeGarbage } from "../runtime/operations/node-garbage.ts";
 import { PreStopHooks } from "../runtime/operations/pre-stop-hooks.ts";
 import { matchesRunning } from "../sources/static-pod.ts";
@@ -82,7 +83,8 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
   const records = new PatientFiles(files, clock);
   const { podCgroups, actuated, allocations } = buildResources(deps, config, records);
   const preStops = new PreStopHooks();
-  const acting = buildActing(deps, config, { cri, podCgroups, actuated, preStops });
+  const features = featuresNow(deps);
+  const acting = buildActing(deps, config, { cri, podCgroups, actuated, preStops, features });
   const { effects } = acting;
   const checkpoint = { files: records, log: effects.log, node };
   const probes = buildProbes(deps, config, { statuses, records });
@@ -109,7 +111,7 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
     holdsStop: (pod, ending) => latest(rooms.flatMap((room) => room.holdsStop?.(pod, ending) ?? [])),
     rivals: rivalsAmong(pleg, deps.owns),
     phaseOf: (uid) => statuses.get(uid)?.phase,
-    publish: publisher(deps, config, { statuses, probes }),
+    publish: publisher(deps, config, { statuses, probes, features }),
     measured: (pod, kind, step) => measureStep(observer, clock, pod, kind, step),
     recorder: deps.recorder,
   });
@@ -262,19 +264,24 @@ function buildIdentity(
 }
 
 function publisher(
-  { ports, journal, features, cluster }: KubeletDependencies,
+  { ports, journal, cluster }: KubeletDependencies,
   { node, runtimeName }: KubeletConfig,
-  { statuses, probes }: Pick<Managers, "statuses" | "probes">,
+  { statuses, probes, features }: Pick<Managers, "statuses" | "probes"> & { readonly features: FeaturesOf },
 ): WorkerDependencies["publish"] {
   const facts = {
     clock: ports.clock,
     journal,
     runtimeName,
     probes: probes.states.bind(probes),
-    recursiveReadOnlyMounts: features.recursiveReadOnlyMounts,
+    features,
     hostIPs: cluster === undefined ? [] : node.hostIPs,
   };
   return (view, cause) => publishStatus(statuses, view, cause, facts);
+}
+
+/** By the handlers that the runtime listed last. */
+function featuresNow({ objects, cluster, handlers }: KubeletDependencies): FeaturesOf {
+  return (pod) => podFeatures(pod, objects, cluster?.runtime()?.handlers ?? handlers);
 }
 
 function latest(times: readonly number[]): number | undefined {

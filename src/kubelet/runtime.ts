@@ -10,9 +10,9 @@ import type { PodCgroups } from "../resources/pod-cgroups.ts";
 import { memoryLimits } from "../resources/memory-limits.ts";
 import { editorOf } from "../resources/resource-manager.ts";
 import type { ResourceRecord } from "../resources/resource-record.ts";
-import type { UsedFeatures } from "../runtime-service/features.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
 import type { PodIds } from "../runtime/config/id-ranges.ts";
+import type { FeaturesOf } from "../runtime/config/pod-features.ts";
 import { UserNamespaces } from "../runtime/config/user-namespaces.ts";
 import type { Effects } from "../runtime/effects.ts";
 import { directoryHoldings } from "../runtime/layout/pod-directories.ts";
@@ -46,7 +46,6 @@ interface RuntimeParts {
   readonly journal: Recorder;
   readonly log: Logger;
   readonly objects: ObjectLookup;
-  readonly features: UsedFeatures;
   readonly cluster?: ClusterHooks | undefined;
   readonly volumes?: ClusterVolumes | undefined;
   readonly rooms?: readonly Room[] | undefined;
@@ -70,6 +69,7 @@ interface OwnParts {
   readonly podCgroups: PodCgroupTree;
   readonly actuated: ResourceRecord;
   readonly preStops: PreStopHooks;
+  readonly features: FeaturesOf;
 }
 
 /** What acts on pods, with what the kubelet's other parts share of it. */
@@ -90,15 +90,14 @@ export interface ActingParts {
 /** Builds what acts on pods, with the managers that only it uses. */
 export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnParts): ActingParts {
   const { ports, journal, observer, objects } = deps;
-  const { cri, podCgroups, actuated, preStops } = own;
+  const { cri, podCgroups, actuated, preStops, features } = own;
   const { node } = config;
   const { clock, stalls, random, files } = ports;
   const log = deps.log.child({ component: "runtime" });
   const effects: Effects = { clock, random, cri, files, journal, log };
   const images = makeImages({ ...ports, log: deps.log, journal, observer, images: cri.images }, config);
-  const { volumes, ...aboutVolumes } = makeVolumes(deps, config);
-  const ids = { ids: config.podIds, supported: deps.features.userNamespaces };
-  const userNamespaces = new UserNamespaces({ files, journal, log, node, ...ids });
+  const { volumes, ...aboutVolumes } = makeVolumes(deps, config, features);
+  const userNamespaces = new UserNamespaces({ files, journal, log, node, ids: config.podIds, features });
   const places = (kind: string, patienceMs: number): Places =>
     new Places({ clock, stalls }, { kind, limit: config.parallelStarts, patienceMs });
   const { rooms = [] } = deps;
@@ -156,8 +155,9 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
 function makeVolumes(
   deps: RuntimeParts,
   { node, volumeStatsPeriodMs, usesQuotas }: RuntimeConfig,
+  features: FeaturesOf,
 ): Pick<ActingParts, "volumes" | "volumeStats" | "storageWaits" | "quotas"> {
-  const { ports, journal, objects, features, observer, rooms = [] } = deps;
+  const { ports, journal, objects, observer, rooms = [] } = deps;
   const { clock, random, files, memoryFiles, volumeFiles, mounts, loopDevices, processes } = ports;
   const log = deps.log.child({ component: "volumes" });
   const waits = new StorageWaits(clock, journal, log);
@@ -184,7 +184,7 @@ function makeVolumes(
     waits,
     plugins: [...local, ...rooms.flatMap(({ volumePlugins = [] }) => volumePlugins)],
     cluster: deps.volumes,
-    recursiveReadOnlyMounts: features.recursiveReadOnlyMounts,
+    features,
   });
   return { volumes, volumeStats: stats, storageWaits: waits, quotas };
 }

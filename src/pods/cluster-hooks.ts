@@ -12,7 +12,7 @@ export interface ClusterHooks {
   /** Gets the Node from the API server; resolves also on failure. */
   readonly refreshPlace: () => Promise<void>;
   /** Features of the current runtime, which may have been replaced since the start. */
-  readonly runtime: () => Pick<RuntimeInfo, "supplementalGroupsPolicy"> | undefined;
+  readonly runtime: () => Pick<RuntimeInfo, "handlers" | "supplementalGroupsPolicy"> | undefined;
   /** Why the runtime's network is not ready, in upstream's words; undefined: ready, or unknown. */
   readonly networkProblem: () => string | undefined;
   /** The pod has stopped and released its resources. May be called repeatedly. */

@@ -16,7 +16,9 @@ export interface RuntimeCondition {
 /** A runtime handler (`runtimeClass.handler`); the default one has an empty name. */
 export interface RuntimeHandlerInfo {
   readonly name: string;
+  /** Makes what is mounted below a read-only mount read-only as well. */
   readonly recursiveReadOnlyMounts: boolean;
+  /** Makes user namespaces, and mounts with ids mapped into them. */
   readonly userNamespaces: boolean;
 }
 
@@ -135,12 +137,4 @@ async function askCgroupDriver(cri: Cri, options: SignalOption): Promise<Runtime
     if (isCriError(error, "Unimplemented")) return undefined;
     throw error;
   }
-}
-
-/** What the runtime can do beyond what every runtime can. */
-export interface UsedFeatures {
-  /** Makes what is mounted below a read-only mount read-only as well. */
-  readonly recursiveReadOnlyMounts: boolean;
-  /** Makes user namespaces, and mounts with ids mapped into them. */
-  readonly userNamespaces: boolean;
 }

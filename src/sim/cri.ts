@@ -324,9 +324,10 @@ export class SimConnection {
     this.#world.removeContainer(id);
   }
 
-  #handlers(): { readonly name: string }[] {
-    const handlers = [{ name: "" }, { name: "runc" }, { name: "crun" }];
-    return this.#world.ways.shufflesHandlers ? shuffled(handlers, this.#random) : handlers;
+  #handlers(): MessageInitShape<typeof pb.RuntimeHandlerSchema>[] {
+    const { handlers, ways } = this.#world;
+    const listed = ways.shufflesHandlers ? shuffled(handlers, this.#random) : handlers;
+    return listed.map(({ name, ...features }) => ({ name, features }));
   }
 
   #updateResources(

@@ -1,3 +1,4 @@
+import type { RuntimeHandlerInfo } from "../runtime-service/features.ts";
 import { SimRandom } from "./random.ts";
 
 /** Behaviour that differs between runtimes, where CRI leaves it open or is violated. Everything else is alike. */
@@ -31,6 +32,11 @@ export interface RuntimeWays {
   /** Lists its handlers in a different order each time. */
   readonly shufflesHandlers: boolean;
 }
+
+/** The default one, and those of RuntimeClasses. */
+export const usualHandlers: readonly RuntimeHandlerInfo[] = ["", "runc", "crun", "plain"].map((name) => {
+  return { name, recursiveReadOnlyMounts: false, userNamespaces: true };
+});
 
 /** containerd's. */
 export const usualWays: RuntimeWays = {

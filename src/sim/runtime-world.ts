@@ -2,13 +2,14 @@ import { Emitter } from "../base/emitter.ts";
 import { dirname } from "node:path/posix";
 import { CriError } from "../ports/cri.ts";
 import type { ContainerConfig, LinuxContainerResources, PodSandboxConfig } from "../ports/gen/runtime/v1/api_pb.js";
+import type { RuntimeHandlerInfo } from "../runtime-service/features.ts";
 import { parseHook } from "./behaviour.ts";
 import type { SimClock } from "./clock.ts";
 import type { MemoryFiles } from "./files.ts";
 import { type Health, isWell, parseHealth } from "./health.ts";
 import { SimImages } from "./images.ts";
 import { LateContainers } from "./late-containers.ts";
-import { type RuntimeWays, usualWays } from "./runtime-ways.ts";
+import { type RuntimeWays, usualHandlers, usualWays } from "./runtime-ways.ts";
 import { createdContainer, mayRun, type SimContainer, type SimSandbox, type WorldChange } from "./world-model.ts";
 
 const killDelayMs = 5;
@@ -25,6 +26,8 @@ export class RuntimeWorld {
   readonly containers = new Map<string, SimContainer>();
   readonly images = new SimImages();
   readonly ways: RuntimeWays;
+  /** As it lists them; another version of it may list others. */
+  handlers: readonly RuntimeHandlerInfo[] = usualHandlers;
   /** Where containers write their logs and messages; undefined: nowhere. */
   readonly #files: MemoryFiles | undefined;
   readonly #changes = new Emitter<WorldChange>();

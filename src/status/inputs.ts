@@ -50,7 +50,7 @@ export interface StatusInputs {
   readonly terminationMessages: ReadonlyMap<ContainerId, string>;
   /** By container name. */
   readonly probes: ReadonlyMap<string, ProbeState>;
-  /** Whether the runtime supports recursive read-only mounts. */
+  /** Whether the pod's runtime handler supports recursive read-only mounts. */
   readonly recursiveReadOnlyMounts: boolean;
   /** The pod's resize state; undefined: only its spec is known. */
   readonly resize?: ResizeView | undefined;

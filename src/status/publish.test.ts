@@ -23,7 +23,7 @@ test("a changed address family of the node is reported once for each pod", () =>
   const told = (...hostIPs: string[]): readonly unknown[] => {
     publishStatus(statuses, view, cause, {
       ...{ clock: new ManualClock(), journal, runtimeName: "sim", hostIPs },
-      ...{ probes: () => new Map(), recursiveReadOnlyMounts: false },
+      ...{ probes: () => new Map(), features: () => ({ recursiveReadOnlyMounts: false }) },
     });
     const { hostIP, podIPs } = statuses.get(pod.metadata.uid) ?? {};
     return [hostIP, (podIPs ?? []).map(({ ip }) => ip), journal.messages("HostIPsIPFamilyMismatch")];
@@ -36,6 +36,28 @@ test("a changed address family of the node is reported once for each pod", () =>
   const moved = ["2001:db8::1", ["2001:db8::1", "192.0.2.1"], [message]];
   assert.deepEqual(told("2001:db8::1", "192.0.2.2"), moved);
   assert.deepEqual(told("2001:db8::1", "192.0.2.2"), moved);
+});
+
+test("whether a mount is recursively read-only depends on the features of the pod's handler at that time", () => {
+  const statuses = new StatusManager(new MemoryRecorder());
+  const mount = { name: "v", mountPath: "/v", readOnly: true, recursiveReadOnly: "IfPossible" };
+  const pod = podWith({ containers: [{ name: "c", volumeMounts: [mount] }] });
+  const view = firstView({
+    ...{ ref: podRef(pod), pod, state: { kind: "syncing" } },
+    status: runtimeStatus(pod, [runtimeContainer("c")]),
+  });
+  for (const recursiveReadOnlyMounts of [false, true]) {
+    publishStatus(statuses, view, cause, {
+      ...{ clock: new ManualClock(), journal: new MemoryRecorder(), runtimeName: "sim", hostIPs: [] },
+      ...{
+        probes: () => new Map(),
+        features: (asked) => ({ recursiveReadOnlyMounts: recursiveReadOnlyMounts && asked === pod }),
+      },
+    });
+    const [status] = statuses.get(pod.metadata.uid)?.containerStatuses ?? [];
+    const [shown] = status?.volumeMounts ?? [];
+    assert.equal(shown?.recursiveReadOnly, recursiveReadOnlyMounts ? "Enabled" : "Disabled");
+  }
 });
 
 test("evicting a pod and rejecting it for the same reason are distinguished", () => {
@@ -51,7 +73,7 @@ test("evicting a pod and rejecting it for the same reason are distinguished", ()
     });
     publishStatus(statuses, { ...view, waiting: new Map() }, cause, {
       ...{ clock: new ManualClock(), journal: new MemoryRecorder(), runtimeName: "sim", hostIPs: [] },
-      ...{ probes: () => new Map(), recursiveReadOnlyMounts: false },
+      ...{ probes: () => new Map(), features: () => ({ recursiveReadOnlyMounts: false }) },
     });
     return statuses.get(pod.metadata.uid);
   };

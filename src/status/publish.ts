@@ -1,6 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import { isV6 } from "../base/ip.ts";
+import type { PodFeatures } from "../runtime/config/pod-features.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { withoutInstances } from "../pods/post-start-hooks.ts";
 import type { WorkerView } from "../pods/worker-dependencies.ts";
@@ -22,7 +23,7 @@ export function publishStatus(
     readonly runtimeName: string;
     /** The pod's probe results, by container name. */
     readonly probes: (pod: Pod, status: PodStatus) => ReadonlyMap<string, ProbeState>;
-    readonly recursiveReadOnlyMounts: boolean;
+    readonly features: (pod: Pod) => Pick<PodFeatures, "recursiveReadOnlyMounts">;
     /** The node's addresses, the primary one first; empty: omitted. */
     readonly hostIPs: readonly string[];
   },
@@ -54,7 +55,7 @@ export function publishStatus(
     endedPhase: ending?.endedPhase,
     terminationMessages: view.terminationMessages,
     probes: node.probes(pod, podStatus),
-    recursiveReadOnlyMounts: node.recursiveReadOnlyMounts,
+    recursiveReadOnlyMounts: node.features(pod).recursiveReadOnlyMounts,
     resize: view.resize,
   });
   // Then containers that never ran wait no longer, and the pod ends. A rejected pod never started.

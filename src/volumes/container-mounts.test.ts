@@ -11,6 +11,8 @@ import { SimVolumeFiles } from "../sim/volume-files.ts";
 import { ContainerMounts } from "./container-mounts.ts";
 import { VolumePaths } from "./volume-paths.ts";
 
+const features = (): { readonly recursiveReadOnlyMounts: boolean } => ({ recursiveReadOnlyMounts: false });
+
 test("subPaths of a claim are below its volume's name, where the Go kubelet finds them, others below their own", async () => {
   const files = new MemoryFiles(new SimClock(0).incarnation());
   const mounts = new SimMounts();
@@ -22,7 +24,7 @@ test("subPaths of a claim are below its volume's name, where the Go kubelet find
     journal: new MemoryRecorder(),
     log: silentLog,
     node: { seLinux: false },
-    recursiveReadOnlyMounts: false,
+    features,
   };
   for (const name of ["claimed", "plain"]) await files.makeDirectory(`/volumes/${name}/s`, 0o755);
   const volumeMounts = ["claimed", "plain"].map((name) => ({ name, mountPath: `/${name}`, subPath: "s" }));
@@ -61,7 +63,7 @@ test("with SELinux, the runtime labels no file system without labels", async () 
   const starting = { pod: podWith({}), container: { name: "c", volumeMounts }, environment: [], mounted };
   const paths = new VolumePaths("/root", podUid("u"));
   for (const seLinux of [false, true]) {
-    const containerMounts = new ContainerMounts({ ...shared, node: { seLinux }, recursiveReadOnlyMounts: false });
+    const containerMounts = new ContainerMounts({ ...shared, node: { seLinux }, features });
     const found = await containerMounts.of(starting, paths, new Semaphore(1), new AbortController().signal);
     assert.deepEqual(
       found.map(({ selinuxRelabel = false }) => selinuxRelabel),
@@ -75,7 +77,7 @@ test("why a subPath cannot be mounted is reported once, and its end", async () =
   const [mounts, journal] = [new SimMounts(), new MemoryRecorder()];
   const volumeFiles = new SimVolumeFiles(files);
   const shared = { files, volumeFiles, mounts, journal, log: silentLog, node: { seLinux: false } };
-  const containerMounts = new ContainerMounts({ ...shared, recursiveReadOnlyMounts: false });
+  const containerMounts = new ContainerMounts({ ...shared, features });
   for (const path of ["/volumes/v", "/etc/secret"]) await files.makeDirectory(path, 0o755);
   await files.symlink("/etc/secret", "/volumes/v/s");
   const volumeMounts = [{ name: "v", mountPath: "/v", subPath: "s" }];
@@ -100,4 +102,29 @@ test("why a subPath cannot be mounted is reported once, and its end", async () =
   containerMounts.forget(pod.metadata.uid);
   await assert.rejects(start(), error);
   assert.equal(journal.messages("VolumeWarning").length, 3, "nothing is remembered of a pod that is gone");
+});
+
+test("a mount is recursively read-only if the pod's own handler can do that", async () => {
+  const files = new MemoryFiles(new SimClock(0).incarnation());
+  const containerMounts = new ContainerMounts({
+    ...{ files, volumeFiles: new SimVolumeFiles(files), mounts: new SimMounts() },
+    ...{ journal: new MemoryRecorder(), log: silentLog, node: { seLinux: false } },
+    features: ({ spec }) => ({ recursiveReadOnlyMounts: spec.runtimeClassName === "able" }),
+  });
+  const mounted = new Map([["v", { readOnly: false, own: true, hostPath: "/volumes/v" }]]);
+  const paths = new VolumePaths("/root", podUid("u"));
+  const mountFor = async (runtimeClassName: string, recursiveReadOnly: string): Promise<unknown> => {
+    const volumeMounts = [{ name: "v", mountPath: "/v", readOnly: true, recursiveReadOnly }];
+    const starting = { pod: podWith({ runtimeClassName }), container: { name: "c", volumeMounts } };
+    const { signal } = new AbortController();
+    const [mount] = await containerMounts.of(
+      { ...starting, environment: [], mounted },
+      ...([paths, new Semaphore(1), signal] as const),
+    );
+    return mount?.recursiveReadOnly;
+  };
+  assert.equal(await mountFor("able", "IfPossible"), true);
+  assert.equal(await mountFor("able", "Enabled"), true);
+  assert.equal(await mountFor("unable", "IfPossible"), undefined);
+  await assert.rejects(mountFor("unable", "Enabled"), /not supported by the runtime/);
 });

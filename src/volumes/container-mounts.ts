@@ -14,6 +14,7 @@ import type { Mount } from "../runtime/config/container-config.ts";
 import { ContainerConfigError } from "../runtime/config/container-config-error.ts";
 import type { EnvironmentVariable } from "../runtime/config/environment.ts";
 import type { MountedVolume, MountedVolumes } from "../runtime/config/mounted-volumes.ts";
+import type { PodFeatures } from "../runtime/config/pod-features.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { isRecursivelyReadOnly, mountPropagation } from "./mount-options.ts";
@@ -28,8 +29,7 @@ export interface ContainerMountsDependencies {
   readonly journal: Recorder;
   readonly log: Logger;
   readonly node: Pick<NodeContext, "seLinux">;
-  /** Whether the runtime supports recursive read-only mounts. */
-  readonly recursiveReadOnlyMounts: boolean;
+  readonly features: (pod: Pod) => Pick<PodFeatures, "recursiveReadOnlyMounts">;
 }
 
 /** A container about to start, with the volumes of its pod. */
@@ -70,7 +70,8 @@ export class ContainerMounts {
    * @throws ContainerConfigError for impossible mounts
    */
   async of(starting: MountingContainer, paths: VolumePaths, turn: Semaphore, signal: AbortSignal): Promise<Mount[]> {
-    const { container, environment, mounted } = starting;
+    const { pod, container, environment, mounted } = starting;
+    const { recursiveReadOnlyMounts } = this.#deps.features(pod);
     const mounts: Mount[] = [];
     for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
       const volume = mounted.get(mount.name);
@@ -79,7 +80,7 @@ export class ContainerMounts {
         throw new ContainerConfigError(`cannot find volume ${names}`);
       }
       const propagation = mountPropagation(mount);
-      const recursiveReadOnly = isRecursivelyReadOnly(mount, this.#deps.recursiveReadOnlyMounts);
+      const recursiveReadOnly = isRecursivelyReadOnly(mount, recursiveReadOnlyMounts);
       const subPath = subPathOf(mount, environment);
       let { hostPath } = volume;
       if (subPath !== "") {

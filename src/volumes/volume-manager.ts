@@ -24,7 +24,7 @@ import { type Rejection, rejection } from "../pods/rejection.ts";
 import type { PodHolding, Release } from "../runtime/pod-holdings.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { AttachLimitError, Attachments } from "./attachments.ts";
-import { ContainerMounts } from "./container-mounts.ts";
+import { ContainerMounts, type ContainerMountsDependencies } from "./container-mounts.ts";
 import { ExclusiveVolumes } from "./exclusive-volumes.ts";
 import { MountProgress } from "./mount-progress.ts";
 import { PodSetUp, setUpAll, SetUpCanceled } from "./pod-set-up.ts";
@@ -56,8 +56,7 @@ export interface VolumeDependencies {
   readonly node: Pick<NodeContext, "rootDirectory" | "seLinux">;
   /** The first plugin that owns a volume is responsible for it. */
   readonly plugins: readonly VolumePlugin[];
-  /** Whether the runtime supports recursive read-only mounts. */
-  readonly recursiveReadOnlyMounts: boolean;
+  readonly features: ContainerMountsDependencies["features"];
   /** Undefined on a node that is in no cluster. */
   readonly cluster?: ClusterVolumes | undefined;
   readonly observer?: OperationObserver;

@@ -97,7 +97,7 @@ export class VolumesUnderTest {
       objects,
       node,
       plugins: [...plugins, ...more],
-      recursiveReadOnlyMounts: false,
+      features: () => ({ recursiveReadOnlyMounts: false }),
       ...changed,
     });
     return this.manager;

@@ -34,7 +34,7 @@ class Machine {
       log: silentLog,
       node: { rootDirectory: root },
       ids,
-      supported,
+      features: () => ({ handler: "", isKnown: true, recursiveReadOnlyMounts: false, userNamespaces: supported }),
     });
   }
 

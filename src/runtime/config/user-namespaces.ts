@@ -9,6 +9,7 @@ import type { Logger } from "../../ports/log.ts";
 import { ContainerConfigError } from "./container-config-error.ts";
 import type { UserNamespaceProvider } from "../providers.ts";
 import { type IdRange, overlaps, type PodIds, readRange, writeRange } from "./id-ranges.ts";
+import { type FeaturesOf, requireUserNamespaces } from "./pod-features.ts";
 import type { UserNamespace } from "./namespaces.ts";
 import type { NodeContext } from "../node-context.ts";
 import type { PodHolding } from "../pod-holdings.ts";
@@ -21,8 +22,7 @@ export interface UserNamespacesDependencies {
   readonly log: Logger;
   readonly node: Pick<NodeContext, "rootDirectory">;
   readonly ids: PodIds;
-  /** Whether the runtime supports user namespaces, including ID-mapped mounts. */
-  readonly supported: boolean;
+  readonly features: FeaturesOf;
 }
 
 const maxFileBytes = 64 * 1024;
@@ -57,9 +57,7 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
    */
   async namespaceOf(pod: Pod): Promise<UserNamespace | undefined> {
     if (pod.spec.hostUsers !== false) return undefined;
-    if (!this.#deps.supported) {
-      throw new ContainerConfigError("can't set `spec.hostUsers: false`, runtime does not support user namespaces");
-    }
+    requireUserNamespaces(pod, this.#deps.features(pod));
     const { uid } = pod.metadata;
     await this.#load();
     await this.#readAgain();

@@ -3,10 +3,10 @@ import type { Cause } from "../../journal/entry.ts";
 import { type ActionInput, perform } from "../../journal/perform.ts";
 import { gracePeriodSeconds } from "../actions/grace.ts";
 import { shortId } from "../actions/sandbox-actions.ts";
-import { ContainerConfigError } from "../config/container-config-error.ts";
 import type { ObjectLookup } from "../config/environment.ts";
 import { isSameRange } from "../config/id-ranges.ts";
 import { userIdsOf } from "../config/namespaces.ts";
+import { runtimeHandler } from "../config/pod-features.ts";
 import { resolverOf } from "../config/pod-resolver.ts";
 import { generateSandboxConfig, type SandboxConfig } from "../config/sandbox-config.ts";
 import type { Effects } from "../effects.ts";
@@ -55,7 +55,10 @@ export class PodSandboxes {
     const ref = podRef(pod);
     const misconfigured: FailingStep = { what: "SandboxConfigError", pod: ref, cause };
     const request = await tellFailure(journal, misconfigured, async () => {
-      return { config: await this.#config(pod, attempt, volumeGroups), runtimeHandler: this.#runtimeHandler(pod) };
+      return {
+        config: await this.#config(pod, attempt, volumeGroups),
+        runtimeHandler: runtimeHandler(pod, this.#parts.objects),
+      };
     });
     const action: ActionInput = {
       what: "RunPodSandbox",
@@ -110,13 +113,5 @@ export class PodSandboxes {
       volumeGroups,
       ...(userNamespace && { userNamespace }),
     });
-  }
-
-  /** @throws ContainerConfigError when the pod's RuntimeClass does not exist */
-  #runtimeHandler({ spec }: Pod): string {
-    if (!spec.runtimeClassName) return "";
-    const handler = this.#parts.objects.runtimeHandler?.(spec.runtimeClassName);
-    if (handler !== undefined) return handler;
-    throw new ContainerConfigError(`runtimeclass.node.k8s.io ${JSON.stringify(spec.runtimeClassName)} not found`);
   }
 }

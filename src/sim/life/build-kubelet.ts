@@ -84,7 +84,7 @@ export function buildInCluster(
   const journal = { record, follow: (_filter: unknown, signal: AbortSignal) => followers.follow(signal) };
   const { kubelet, run, deliver } = buildNode(
     { ...deps, cri: tracked(deps), journal, onPodGone: () => {}, onUpdate },
-    { config, sources: ["file"], objects, cluster: simClusterSetup(client) },
+    { config, sources: ["file"], objects, cluster: simClusterSetup(client, deps.handlers) },
   );
   const deliverStatics = (): void => {
     const pods = cluster.statics().map((pod) => ({ pod, place: `manifest of ${pod.metadata.name}` }));

@@ -3,6 +3,7 @@ import type { ClusterSetup } from "../../engine/cluster.ts";
 import { fixedAddresses } from "../../node/host-addresses.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { KubeTransport } from "../../ports/kube-api.ts";
+import type { RuntimeHandlerInfo } from "../../runtime-service/features.ts";
 import { clusterNodeName } from "./cluster.ts";
 
 /** A client with upstream's limits. */
@@ -12,7 +13,7 @@ export function simApiClient(transport: KubeTransport, clock: Clock): ApiClient 
 }
 
 /** The cluster configuration of a typical node, with upstream's defaults. */
-export function simClusterSetup(client: ApiClient): ClusterSetup {
+export function simClusterSetup(client: ApiClient, handlers: readonly RuntimeHandlerInfo[]): ClusterSetup {
   return {
     client,
     node: {
@@ -41,7 +42,7 @@ export function simClusterSetup(client: ApiClient): ClusterSetup {
       updatePeriodMs: 10_000,
       reportPeriodMs: 300_000,
     },
-    runtime: { name: "sim", version: "0.1.0", handlers: [], supplementalGroupsPolicy: false },
+    runtime: { name: "sim", version: "0.1.0", handlers, supplementalGroupsPolicy: false },
     addresses: fixedAddresses(["10.0.0.1"]),
     leaseDurationSeconds: 40,
     maxImages: 50,

@@ -328,7 +328,7 @@ export class SimNode {
       rooms: [images, ...rooms, evictions ?? []].flat(),
       cri: connection.cri,
       log: silentLog,
-      features: { recursiveReadOnlyMounts: false, userNamespaces: true },
+      handlers: world.handlers,
       owns: async () => true,
       ...{ pressure: evictions ?? this.pressure, recorder: this.#settings.recorder, observer: this.#settings.observer },
     };
