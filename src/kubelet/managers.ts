@@ -26,6 +26,7 @@ import { PodCgroups } from "../resources/pod-cgroups.ts";
 import { QosCgroups } from "../resources/qos-cgroups.ts";
 import { ResourceRecord } from "../resources/resource-record.ts";
 import { type FeaturesOf, podFeatures } from "../runtime/config/pod-features.ts";
+import type { SandboxesInUse } from "../runtime/config/user-namespaces.ts";
 import { NodeGarbage } from "../runtime/operations/node-garbage.ts";
 import { PreStopHooks } from "../runtime/operations/pre-stop-hooks.ts";
 import { matchesRunning } from "../sources/static-pod.ts";
@@ -70,7 +71,7 @@ interface KnowingParts extends Pick<
 
 /** The first phase: builds the managers, each from existing ones. `connect` passes them the later ones. */
 export function buildManagers(deps: KubeletDependencies, config: KubeletConfig): Managers {
-  const { ports, cri, journal, log, observer } = deps;
+  const { ports, cri, journal, log, observer, cluster, pressure, rooms = [] } = deps;
   const { clock, files, compression } = ports;
   const { node } = config;
   const startUp = new StartUp();
@@ -84,13 +85,13 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
   const { podCgroups, actuated, allocations } = buildResources(deps, config, records);
   const preStops = new PreStopHooks();
   const features = featuresNow(deps);
-  const acting = buildActing(deps, config, { cri, podCgroups, actuated, preStops, features });
+  const own = { cri, podCgroups, actuated, preStops, features, sandboxesInUse: sandboxesIn(cache, startUp) };
+  const acting = buildActing(deps, config, own);
   const { effects } = acting;
   const checkpoint = { files: records, log: effects.log, node };
   const probes = buildProbes(deps, config, { statuses, records });
   const endings = new PodEndings(checkpoint);
   const identity = buildIdentity(deps, config, { startUp, pleg, cache, records });
-  const { cluster, pressure, rooms = [] } = deps;
   const admission = admissionChain({ admission: config.admission, cluster, pressure, rooms, allocations });
   const workers = new PodWorkers({
     effects,
@@ -282,6 +283,19 @@ function publisher(
 /** By the handlers that the runtime listed last. */
 function featuresNow({ objects, cluster, handlers }: KubeletDependencies): FeaturesOf {
   return (pod) => podFeatures(pod, objects, cluster?.runtime()?.handlers ?? handlers);
+}
+
+/** By the last observation, which need not be the latest: who asks wants to know of sandboxes of earlier runs. */
+function sandboxesIn(cache: PodCache, startUp: StartUp): SandboxesInUse {
+  return (uid) => {
+    const { status, error } = cache.get(uid);
+    const { sandboxes, containers } = status;
+    const isObserved = cache.has(uid) ? error === undefined || sandboxes.length > 0 : !cache.isStale(uid);
+    if (!startUp.has("listed") || !isObserved) return undefined;
+    return sandboxes.filter(({ id, ready }) => {
+      return ready || containers.some(({ sandboxId, state }) => sandboxId === id && state !== "exited");
+    });
+  };
 }
 
 function latest(times: readonly number[]): number | undefined {

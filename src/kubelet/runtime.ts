@@ -13,7 +13,7 @@ import type { ResourceRecord } from "../resources/resource-record.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
 import type { PodIds } from "../runtime/config/id-ranges.ts";
 import type { FeaturesOf } from "../runtime/config/pod-features.ts";
-import { UserNamespaces } from "../runtime/config/user-namespaces.ts";
+import { type SandboxesInUse, UserNamespaces } from "../runtime/config/user-namespaces.ts";
 import type { Effects } from "../runtime/effects.ts";
 import { directoryHoldings } from "../runtime/layout/pod-directories.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
@@ -70,6 +70,7 @@ interface OwnParts {
   readonly actuated: ResourceRecord;
   readonly preStops: PreStopHooks;
   readonly features: FeaturesOf;
+  readonly sandboxesInUse: SandboxesInUse;
 }
 
 /** What acts on pods, with what the kubelet's other parts share of it. */
@@ -90,14 +91,15 @@ export interface ActingParts {
 /** Builds what acts on pods, with the managers that only it uses. */
 export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnParts): ActingParts {
   const { ports, journal, observer, objects } = deps;
-  const { cri, podCgroups, actuated, preStops, features } = own;
+  const { cri, podCgroups, actuated, preStops, features, sandboxesInUse } = own;
   const { node } = config;
   const { clock, stalls, random, files } = ports;
   const log = deps.log.child({ component: "runtime" });
   const effects: Effects = { clock, random, cri, files, journal, log };
   const images = makeImages({ ...ports, log: deps.log, journal, observer, images: cri.images }, config);
   const { volumes, ...aboutVolumes } = makeVolumes(deps, config, features);
-  const userNamespaces = new UserNamespaces({ files, journal, log, node, ids: config.podIds, features });
+  const users = { ids: config.podIds, features, sandboxesInUse };
+  const userNamespaces = new UserNamespaces({ files, journal, log, node, ...users });
   const places = (kind: string, patienceMs: number): Places =>
     new Places({ clock, stalls }, { kind, limit: config.parallelStarts, patienceMs });
   const { rooms = [] } = deps;

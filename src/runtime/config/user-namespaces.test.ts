@@ -11,7 +11,7 @@ import { NamespaceMode } from "../../ports/gen/runtime/v1/api_pb.js";
 import { MemoryFiles } from "../../sim/files.ts";
 import { silentLog } from "../../sim/machine.ts";
 import { defaultPodIds, type IdRange, idUnit, overlaps, type PodIds, readRange, writeRange } from "./id-ranges.ts";
-import { UserNamespaces } from "./user-namespaces.ts";
+import { type SandboxesInUse, UserNamespaces } from "./user-namespaces.ts";
 
 const root = "/var/lib/kubelet";
 /** Of a Go kubelet's node. */
@@ -25,6 +25,8 @@ const pod = (uid: string, hostUsers: boolean | undefined = false): Pod =>
 class Machine {
   readonly files = new MemoryFiles(new ManualClock());
   readonly entries: JournalInput[] = [];
+  /** What runs of pods that an earlier run started. */
+  readonly inUse = new Map<string, ReturnType<SandboxesInUse>>();
 
   node({ ids = defaultPodIds(idUnit), supported = true }: { ids?: PodIds; supported?: boolean } = {}): UserNamespaces {
     const journal = { record: (entry: JournalInput): number => this.entries.push(entry) };
@@ -35,6 +37,7 @@ class Machine {
       node: { rootDirectory: root },
       ids,
       features: () => ({ handler: "", isKnown: true, recursiveReadOnlyMounts: false, userNamespaces: supported }),
+      sandboxesInUse: (uid) => (this.inUse.has(uid) ? this.inUse.get(uid) : []),
     });
   }
 
@@ -130,7 +133,7 @@ test("unsupported runtimes are rejected in upstream's words", async () => {
   });
 });
 
-test("an unusable file affects only its own pod, until that has ended", async () => {
+test("an unusable file of a pod without a sandbox affects only its own pod, until that has ended", async () => {
   const mapping = (hostId: number, containerId = 0, length = idUnit): object => ({ hostId, containerId, length });
   const file = (uids: object[], gids: object[] = uids): string =>
     JSON.stringify({ uidMappings: uids, gidMappings: gids });
@@ -155,6 +158,54 @@ test("an unusable file affects only its own pod, until that has ended", async ()
     await node.release({ uid: podUid("broken") });
     assert.equal((await rangeOf(node, "broken")).first, 2 * idUnit);
   }
+});
+
+test("what runs of a pod with an unusable or empty file keeps its IDs until the pod has ended", async () => {
+  for (const text of ["{", "", "{}"]) {
+    const machine = new Machine();
+    await machine.write("broken", text);
+    machine.inUse.set("broken", [{ userIds: { first: idUnit, length: idUnit } }]);
+    const node = machine.node();
+    assert.equal((await rangeOf(node, "other")).first, 2 * idUnit);
+    await assert.rejects(rangeOf(node, "broken"), /^ContainerConfigError: user namespace: cannot use .*userns: /);
+    assert.equal(await machine.text("broken"), text, "the sandbox would be recreated with other IDs");
+    assert.equal((await rangeOf(node, "third")).first, 3 * idUnit);
+    machine.inUse.delete("broken");
+    await node.release({ uid: podUid("broken") });
+    assert.equal(await machine.files.stat(`${root}/pods/broken/userns`), undefined);
+    assert.equal((await rangeOf(node, "broken")).first, 4 * idUnit);
+  }
+});
+
+test("while unknown IDs of a pod may be in use, no others are assigned", async () => {
+  const ids = { first: idUnit, length: 4 * idUnit, perPod: idUnit };
+  for (const text of ["{", ""]) {
+    const machine = new Machine();
+    const kept = await rangeOf(machine.node({ ids }), "kept");
+    await machine.write("broken", text);
+    const node = machine.node({ ids });
+    for (const inUse of [undefined, [{}], [{ userIds: undefined }]]) {
+      machine.inUse.set("broken", inUse);
+      await assert.rejects(rangeOf(node, "other"), {
+        name: "ContainerConfigError",
+        message: "user namespace: cannot read which IDs pod broken has, so no IDs can be assigned",
+      });
+    }
+    assert.deepEqual(await rangeOf(node, "kept"), kept);
+    machine.inUse.set("broken", []);
+    assert.notDeepEqual(await rangeOf(node, "other"), kept);
+  }
+});
+
+test("a pod with an empty file gets new IDs when nothing of it runs, also beside others like it", async () => {
+  const machine = new Machine();
+  for (const uid of ["a", "b"]) await machine.write(uid, "");
+  const node = machine.node();
+  assert.deepEqual(await rangeOf(node, "a"), { first: idUnit, length: idUnit });
+  assert.deepEqual(await rangeOf(node, "b"), { first: 2 * idUnit, length: idUnit });
+  machine.inUse.set("a", [{ userIds: { first: idUnit, length: idUnit } }]);
+  assert.deepEqual(await rangeOf(node, "a"), { first: idUnit, length: idUnit });
+  assert.equal(await machine.text("b"), goFile);
 });
 
 test("IDs of a pod whose file is temporarily unreadable are not assigned to others", async () => {

@@ -23,9 +23,20 @@ export interface UserNamespacesDependencies {
   readonly node: Pick<NodeContext, "rootDirectory">;
   readonly ids: PodIds;
   readonly features: FeaturesOf;
+  readonly sandboxesInUse: SandboxesInUse;
 }
 
+/**
+ * The pod's sandboxes that are ready or whose containers may run, with the node's IDs that they map, where the runtime
+ * reports them. Undefined: the pod has not been observed yet.
+ */
+export type SandboxesInUse = (uid: PodUid) => readonly { readonly userIds?: IdRange | undefined }[] | undefined;
+
 const maxFileBytes = 64 * 1024;
+
+function refuseToAssign(owner: PodUid): never {
+  throw new ContainerConfigError(`user namespace: cannot read which IDs pod ${owner} has, so no IDs can be assigned`);
+}
 
 /**
  * Assigns each pod with `hostUsers: false` node IDs that no other pod has (KEP-127). A pod keeps its range as long as
@@ -40,6 +51,8 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
   readonly #ranges = new Map<PodUid, IdRange>();
   /** Pods whose file of an earlier run is unusable, with the reason. */
   readonly #unusable = new Map<PodUid, string>();
+  /** Pods whose file is empty, as a power failure may leave it: unusable while a sandbox of theirs is in use. */
+  readonly #empty = new Set<PodUid>();
   /** Pods whose file could not be read: their IDs are unknown. */
   readonly #unread = new Set<PodUid>();
   readonly #writing = new Map<PodUid, Promise<void>>();
@@ -62,7 +75,7 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
     await this.#load();
     await this.#readAgain();
     await this.#writing.get(uid);
-    const problem = this.#unusable.get(uid);
+    const problem = this.#problemOf(uid);
     if (problem !== undefined) throw new ContainerConfigError(`user namespace: ${problem}`);
     const range = this.#ranges.get(uid) ?? (await this.#assign(pod));
     // Users of the one would be users of the other.
@@ -76,22 +89,28 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
   /** The pod has ended: its IDs are free. */
   async release({ uid }: Pick<PodRef, "uid">): Promise<void> {
     await this.#load();
-    if (!this.#ranges.has(uid) && !this.#unusable.has(uid) && !this.#unread.has(uid)) return;
+    if (![this.#ranges, this.#unusable, this.#empty, this.#unread].some((known) => known.has(uid))) return;
     await this.#deps.files.remove(this.#pathOf(uid));
     this.#unread.delete(uid);
     this.#ranges.delete(uid);
     this.#unusable.delete(uid);
+    this.#empty.delete(uid);
+  }
+
+  /** Why the pod's file cannot be used. */
+  #problemOf(uid: PodUid): string | undefined {
+    // Its sandbox has IDs of its own, and would be recreated with others.
+    const isInUse = this.#empty.has(uid) && this.#deps.sandboxesInUse(uid)?.length !== 0;
+    return isInUse
+      ? `cannot use ${this.#pathOf(uid)}: it is empty, and the pod has a sandbox`
+      : this.#unusable.get(uid);
   }
 
   async #assign(pod: Pod): Promise<IdRange> {
     const { uid } = pod.metadata;
     const [unread] = this.#unread;
-    if (unread !== undefined) {
-      throw new ContainerConfigError(
-        `user namespace: cannot read which IDs pod ${unread} has, so no IDs can be assigned`,
-      );
-    }
-    const range = this.#free();
+    if (unread !== undefined) refuseToAssign(unread);
+    const range = this.#free(uid);
     this.#ranges.set(uid, range);
     const writing = this.#write(uid, range);
     this.#writing.set(uid, writing);
@@ -112,19 +131,33 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
   async #write(uid: PodUid, range: IdRange): Promise<void> {
     await this.#deps.files.makeDirectory(podDirectory(this.#deps.node, uid), 0o750);
     await this.#deps.files.writeAtomic(this.#pathOf(uid), writeRange(range), 0o600);
+    this.#empty.delete(uid);
   }
 
-  #free(): IdRange {
+  #free(uid: PodUid): IdRange {
     const { first, length, perPod } = this.#deps.ids;
+    const reserved = this.#reservedBeside(uid);
     const slots = Math.floor(length / perPod);
     for (let tries = 0; tries < slots; tries++) {
       const slot = (this.#next + tries) % slots;
       const range = { first: first + slot * perPod, length: perPod };
-      if (this.#ownerOf(range) !== undefined) continue;
+      if (this.#ownerOf(range) !== undefined || reserved.some((taken) => overlaps(taken, range))) continue;
       this.#next = slot + 1;
       return range;
     }
     throw new ContainerConfigError("could not find an empty slot to allocate a user namespace");
+  }
+
+  /**
+   * What runs of pods with unusable files keeps its IDs: the runtime knows them.
+   * @throws ContainerConfigError when it does not tell them: any range may be in use
+   */
+  #reservedBeside(uid: PodUid): IdRange[] {
+    const others = [...this.#unusable.keys(), ...this.#empty].filter((other) => other !== uid);
+    return others.flatMap((other) => {
+      const ranges = this.#deps.sandboxesInUse(other)?.map(({ userIds }) => userIds) ?? [undefined];
+      return ranges.map((range) => range ?? refuseToAssign(other));
+    });
   }
 
   #ownerOf(range: IdRange): PodUid | undefined {
@@ -157,7 +190,10 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
     try {
       const text = new TextDecoder().decode(await this.#deps.files.read(path, maxFileBytes));
       this.#unread.delete(uid);
-      if (text === "") return;
+      if (text === "") {
+        this.#empty.add(uid);
+        return;
+      }
       const range = readRange(text);
       const owner = this.#ownerOf(range);
       if (owner !== undefined) throw new RangeError(`its IDs belong to pod ${owner}`);
