@@ -97,7 +97,7 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
     effects,
     observer,
     checkpoint,
-    messages: { logs: { files, compression }, node },
+    messages: { logs: { files, compression }, files, node },
     runtime: acting.runtime,
     volumes: acting.volumes,
     podCgroups,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, rm, symlink, truncate, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, realpath, rename, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -24,7 +24,7 @@ class Scene {
   constructor(root: string) {
     this.root = root;
     const node = { rootDirectory: join(root, "kubelet"), podLogsRoot: join(root, "logs") };
-    this.deps = { node, logs: { files: systemFiles, compression: systemCompression } };
+    this.deps = { node, logs: { files: systemFiles, compression: systemCompression }, files: systemFiles };
     this.file = join(node.rootDirectory, "pods/uid-1/containers/c/0badcafe");
     this.log = join(node.podLogsRoot, "default_pod_uid-1/c/0.log");
   }
@@ -111,6 +111,27 @@ onDisk("a hostile file tells nothing: a link, a pipe, a directory, a place elsew
   assert.match(await scene.message(), /not a regular file$/);
   for (const path of [secret, join(scene.file, "../../../../../../shadow"), `${scene.file}/../0badcafe`]) {
     assert.match(await scene.message({ terminationMessageHostPath: path }), /it is not in /);
+  }
+});
+
+onDisk("a runtime may report the real path, if the node's root directory is below a link", async (scene) => {
+  const real = await realpath(scene.root);
+  await rename(join(scene.root, "kubelet"), join(scene.root, "disk"));
+  await symlink(join(scene.root, "disk"), join(scene.root, "link"));
+  await symlink("link", join(scene.root, "kubelet"));
+  const directory = join(real, "disk/pods/uid-1/containers/c");
+  await writeFile(scene.file, "own words");
+  assert.equal(await scene.message(), "own words");
+  assert.equal(await scene.message({ terminationMessageHostPath: join(directory, "0badcafe") }), "own words");
+  // Links that the pod may have made count as before.
+  const secret = join(real, "shadow");
+  await writeFile(secret, "root:secret");
+  await symlink(secret, join(directory, "linked"));
+  assert.match(await scene.message({ terminationMessageHostPath: join(directory, "linked") }), /not a regular file$/);
+  await mkdir(join(directory, "volume"));
+  await writeFile(join(directory, "volume/file"), "root:secret");
+  for (const path of [secret, join(directory, "volume/file"), `${directory}/../c/0badcafe`, join(real, "link")]) {
+    assert.match(await scene.message({ terminationMessageHostPath: path }), /it is not in .*\/disk\/pods\/uid-1\//);
   }
 });
 

@@ -2,7 +2,7 @@ import type { ContainerId } from "../../base/ids.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { PodRef } from "../../journal/entry.ts";
 import { type LogStore, readLog } from "../../logs/reader.ts";
-import { FileError } from "../../ports/files.ts";
+import { FileError, type Files } from "../../ports/files.ts";
 import type { NodeContext } from "../node-context.ts";
 import { podLogDirectory } from "../layout/log-paths.ts";
 import { podDirectory } from "../layout/pod-directories.ts";
@@ -21,6 +21,7 @@ const couldNotRun = "ContainerCannotRun";
 
 export interface MessageDependencies {
   readonly logs: LogStore;
+  readonly files: Pick<Files, "realPath">;
   readonly node: Pick<NodeContext, "rootDirectory" | "podLogsRoot">;
 }
 
@@ -66,10 +67,9 @@ async function terminationMessage(deps: MessageDependencies, pod: PodRef, contai
 async function readMessageFile(deps: MessageDependencies, pod: PodRef, container: ContainerStatus): Promise<string> {
   const { files } = deps.logs;
   const path = container.terminationMessageHostPath;
-  const directory = `${podDirectory(deps.node, pod.uid)}/containers/${container.name}`;
   const info = await files.stat(path);
   if (info === undefined) return "";
-  requireBelow(directory, path);
+  await requireOwnFile(deps, pod, container);
   if (info.type !== "file") throw new FileError("EINVAL", path, "not a regular file");
   const from = Math.max(0, info.size - maxMessageBytes);
   return endOfText(await files.readRange(path, from, maxMessageBytes, { noFollow: true }), maxMessageBytes);
@@ -87,12 +87,29 @@ async function endOfLog(deps: MessageDependencies, pod: PodRef, container: Conta
 
 const newline = Uint8Array.of(0x0a);
 
-/** Directly in the directory: the kubelet's file is there, and nothing that a container could name leads out. */
+/**
+ * The file must be where podwright made it. Some runtimes, such as CRI-O, report its real path: the node's root
+ * directory may be, or be below, a link. No other links are resolved, because pods may make them.
+ */
+async function requireOwnFile(
+  { files, node }: MessageDependencies,
+  { uid }: PodRef,
+  { name, terminationMessageHostPath: path }: ContainerStatus,
+): Promise<void> {
+  const directoryBelow = (rootDirectory: string): string =>
+    `${podDirectory({ rootDirectory }, uid)}/containers/${name}`;
+  const isMoved = !isDirectlyIn(directoryBelow(node.rootDirectory), path);
+  requireBelow(directoryBelow(isMoved ? await files.realPath(node.rootDirectory) : node.rootDirectory), path);
+}
+
 function requireBelow(directory: string, path: string): void {
+  if (!isDirectlyIn(directory, path)) throw new FileError("EACCES", path, `it is not in ${directory}`);
+}
+
+/** Directly in the directory: the kubelet's file is there, and nothing that a container could name leads out. */
+function isDirectlyIn(directory: string, path: string): boolean {
   const name = path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : "";
-  if (name === "" || name === "." || name === ".." || name.includes("/")) {
-    throw new FileError("EACCES", path, `it is not in ${directory}`);
-  }
+  return name !== "" && name !== "." && name !== ".." && !name.includes("/");
 }
 
 /**
