@@ -74,6 +74,28 @@ test("the downward API shows metadata and resources, and no field that could cha
   assert.throws(() => filesOf({ downwardAPI: { items: [{ path: "ip", ...field("status.podIP") }] } }), /not supported/);
 });
 
+test("a file shows an unset limit as the node's, whatever limit the pod has", () => {
+  const limited: Pod = podWith({
+    ...{ containers: [{ name: "app" }], initContainers: [{ name: "init" }] },
+    resources: { limits: { cpu: 1, memory: "1Gi" } },
+  });
+  const items = ["app", "init"].flatMap((containerName) =>
+    ["cpu", "memory"].map((resource) => ({
+      path: `${containerName}-${resource}`,
+      resourceFieldRef: {
+        containerName,
+        resource: `limits.${resource}`,
+        ...(resource === "memory" && { divisor: "1Gi" }),
+      },
+    })),
+  );
+  const payload = volumePayload({ name: "v", downwardAPI: { items } }, limited, inputs) ?? new Map();
+  assert.deepEqual(
+    [...payload].map(([path, { data }]) => `${path} ${new TextDecoder().decode(data)}`),
+    ["app-cpu 4", "app-memory 8", "init-cpu 4", "init-memory 8"],
+  );
+});
+
 test("projected sources share one volume, later ones override, and tokens are rejected by name", () => {
   const name = { fieldRef: { fieldPath: "metadata.name" } };
   const sources = [

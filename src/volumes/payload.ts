@@ -1,7 +1,7 @@
 import { allContainers } from "../api/all-containers.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
-import { type DownwardApiInputs, fieldValue, resourceValue } from "../runtime/config/downward-api.ts";
+import { type DownwardApiInputs, fieldValue, resourceFileValue } from "../runtime/config/downward-api.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
 import type { Payload, ProjectedFile } from "./atomic-writer.ts";
 import { NotNowError, VolumeError } from "../runtime/volume-error.ts";
@@ -156,9 +156,9 @@ function downwardValue(
     }
     return fieldValue(fieldRef, pod, inputs);
   }
-  const [container] = pod.spec.containers;
-  if (resourceFieldRef?.containerName === undefined || container === undefined) {
+  if (resourceFieldRef?.containerName === undefined) {
     throw new VolumeError(`downward API file ${path} has neither a fieldRef nor a resourceFieldRef with containerName`);
   }
-  return resourceValue(resourceFieldRef, pod, container, inputs);
+  const { containerName } = resourceFieldRef;
+  return resourceFileValue({ ...resourceFieldRef, containerName }, pod, inputs);
 }

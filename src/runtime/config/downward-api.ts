@@ -57,8 +57,9 @@ export function fieldValue(selector: FieldSelector, pod: Pod, inputs: DownwardAp
 }
 
 /**
- * A container's request or limit, in units of the divisor, rounded up. An unset CPU, memory or ephemeral storage limit
- * defaults to the pod's, else to node allocatable.
+ * A container's request or limit for an environment variable, in units of the divisor, rounded up. An unset CPU, memory
+ * or ephemeral storage limit defaults to the pod's, else to node allocatable, except that of an init container named in
+ * the selector: that is 0, as upstream's.
  * @throws ContainerConfigError for unsupported resources and unknown containers
  */
 export function resourceValue(
@@ -67,13 +68,33 @@ export function resourceValue(
   container: Container,
   inputs: DownwardApiInputs,
 ): string {
-  const subject = selector.containerName ? containerNamed(pod, selector.containerName) : container;
+  const { containerName } = selector;
+  const subject = containerName ? containerNamed(pod, containerName) : container;
+  const isDefaulted = !containerName || pod.spec.containers.includes(subject);
+  return valueOf(selector, subject, isDefaulted ? podLimits(pod, inputs) : new Map());
+}
+
+/**
+ * The same for a file of a volume: upstream's take no limit from the pod, and default to node allocatable.
+ * @throws ContainerConfigError for unsupported resources and unknown containers
+ */
+export function resourceFileValue(
+  selector: ResourceSelector & { readonly containerName: string },
+  pod: Pod,
+  { resources }: DownwardApiInputs,
+): string {
+  return valueOf(selector, containerNamed(pod, selector.containerName), parseList(resources.allocatable));
+}
+
+/** @param defaults for limits that are not set */
+function valueOf(selector: ResourceSelector, { resources }: Container, defaults: Quantities): string {
   const match = /^(limits|requests)\.(cpu|memory|ephemeral-storage|hugepages-.+)$/.exec(selector.resource);
   if (match === null) throw new ContainerConfigError(`unsupported container resource : ${selector.resource}`);
   const [, kind, resource = ""] = match;
-  const own = parseList(kind === "limits" ? subject.resources?.limits : subject.resources?.requests).get(resource);
-  const unset = own === undefined || own.isZero;
-  const quantity = unset && kind === "limits" ? defaultLimit(pod, resource, inputs) : own;
+  const own = parseList(kind === "limits" ? resources?.limits : resources?.requests).get(resource);
+  const isUnset = own === undefined || own.isZero;
+  const isDefaulted = isUnset && kind === "limits" && !resource.startsWith("hugepages-");
+  const quantity = isDefaulted ? defaults.get(resource) : own;
   return (quantity ?? zeroQuantity).dividedBy(divisorOf(selector)).toString();
 }
 
@@ -136,11 +157,12 @@ function containerNamed(pod: Pod, name: string): Container {
   return found;
 }
 
-function defaultLimit(pod: Pod, resource: string, inputs: DownwardApiInputs): Quantity | undefined {
-  if (resource.startsWith("hugepages-")) return undefined;
-  const allocatable: Quantities = parseList(inputs.resources.allocatable);
-  const podLimit = resource === "ephemeral-storage" ? undefined : parseList(pod.spec.resources?.limits).get(resource);
-  return podLimit === undefined || podLimit.isZero ? allocatable.get(resource) : podLimit;
+/** The pod's limits, and node allocatable for the others. Pods have no limit of ephemeral storage. */
+function podLimits({ spec }: Pod, inputs: DownwardApiInputs): Quantities {
+  const limits = [...parseList(spec.resources?.limits)].filter(
+    ([resource, limit]) => resource !== "ephemeral-storage" && !limit.isZero,
+  );
+  return new Map([...parseList(inputs.resources.allocatable), ...limits]);
 }
 
 function divisorOf(selector: ResourceSelector): Quantity {

@@ -173,6 +173,19 @@ test("an unset limit is the pod's, else the node's, and other containers' are av
   assert.deepEqual(texts({ env }, {}, spec), ["M=1024", "O=3"]);
 });
 
+test("an unset limit of an init container is 0 to others, and its default to itself", () => {
+  const spec = { containers: [{ name: "c" }], initContainers: [{ name: "init" }], resources: { limits: { cpu: 1 } } };
+  const limitOf = (containerName: string) => {
+    return ["cpu", "memory"].map((name) => ({
+      name,
+      valueFrom: { resourceFieldRef: { resource: `limits.${name}`, containerName } },
+    }));
+  };
+  assert.deepEqual(texts({ env: limitOf("init") }, {}, spec), ["cpu=0", "memory=0"]);
+  assert.deepEqual(texts({ env: limitOf("c") }, {}, spec), ["cpu=1", "memory=4294967296"]);
+  assert.deepEqual(texts({ name: "init", env: limitOf("") }, {}, spec), ["cpu=1", "memory=4294967296"]);
+});
+
 type Source = NonNullable<NonNullable<Container["env"]>[number]["valueFrom"]>;
 
 const refused: [string, Source, RegExp][] = [
