@@ -21,12 +21,12 @@ interface Scene {
 
 function machine(): Scene {
   const [clock, files] = [new ManualClock(), new RecordedStatsFiles({ version: 2, root: "/cg" })];
-  for (const path of ["", "/kubepods"]) files.addCgroup(path);
-  files.texts.delete("/cg/memory.current");
+  files.addRootCgroup();
+  files.addCgroup("/kubepods");
   files.texts.set("/cg/kubepods/memory.max", "1000000000\n");
   files.texts.set("/cg/kubepods/memory.current", "400000000\n");
   files.texts.set("/cg/kubepods/memory.stat", "inactive_file 100000000\n");
-  files.texts.set("/proc/meminfo", "MemTotal: 1000 kB\nMemFree: 400 kB\nInactive(file): 100 kB\n");
+  files.texts.set("/proc/meminfo", "MemTotal: 1000 kB\nMemFree: 100 kB\n");
   files.texts.set("/proc/loadavg", "0 0 0 1/77 5\n");
   files.texts.set("/proc/sys/kernel/pid_max", "32768\n");
   files.texts.set("/proc/sys/kernel/threads-max", "1000\n");
@@ -51,7 +51,7 @@ test("available amounts come from the kernel and the disks", async () => {
   assert.deepEqual(
     [...observations].map(([signal, { available, capacity }]) => [signal, Number(available), Number(capacity)]),
     [
-      // All but what is used and can't be given back at once.
+      // What the working set of the root cgroup leaves; the kernel's own memory is not in it.
       ["memory.available", 512_000, 1_024_000],
       ["allocatableMemory.available", 700_000_000, 1_000_000_000],
       ["pid.available", 923, 1000],

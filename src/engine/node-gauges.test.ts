@@ -12,9 +12,9 @@ const podCgroup = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort
 
 function recordedMachine(): RecordedStatsFiles {
   const files = new RecordedStatsFiles({ version: 2, root: "/cg" });
-  for (const path of ["", podCgroup]) files.addCgroup(path);
-  files.texts.delete("/cg/memory.current");
-  files.texts.set("/proc/meminfo", "MemTotal: 1000 kB\nMemFree: 400 kB\nInactive(file): 100 kB\n");
+  files.addRootCgroup();
+  files.addCgroup(podCgroup);
+  files.texts.set("/proc/meminfo", "MemTotal: 1000 kB\nMemFree: 100 kB\n");
   files.texts.set("/proc/stat", "cpu  1 2 3\ncpu0 1 2 3\ncpu1 1 2 3\ncpu10 1 2 3\nbtime 1763000000\n");
   return files;
 }

@@ -41,6 +41,6 @@ export function cgroupCreationPaths(layout: CgroupLayout, cgroup: string): strin
   return roots.flatMap((root) => [`${root}${below}`, `${root}${below}/${file}`]);
 }
 
-export function cgroupSample(version: 1 | 2, texts: CgroupTexts, timeMs: number): CgroupSample {
-  return version === 2 ? sampleV2(texts, timeMs) : sampleV1(texts, timeMs);
+export function cgroupSample(version: 1 | 2, texts: CgroupTexts, timeMs: number, isRoot = false): CgroupSample {
+  return version === 2 ? sampleV2(texts, timeMs, isRoot) : sampleV1(texts, timeMs);
 }

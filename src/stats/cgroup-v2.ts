@@ -25,11 +25,11 @@ export const filesV2: readonly CgroupFile[] = [
 ];
 
 /** A v2 cgroup's sample from its files; those of disabled controllers are missing. */
-export function sampleV2(texts: CgroupTexts, timeMs: number): CgroupSample {
+export function sampleV2(texts: CgroupTexts, timeMs: number, isRoot: boolean): CgroupSample {
   return {
     timeMs,
     cpu: cpu(texts),
-    memory: memory(texts),
+    memory: memory(texts, isRoot),
     io: {
       pressure: parsePressure(texts.get("io.pressure")),
       devices: parseIoStat(texts.get("io.stat")),
@@ -60,10 +60,10 @@ function cpu(texts: CgroupTexts): CgroupSample["cpu"] {
   };
 }
 
-function memory(texts: CgroupTexts): CgroupSample["memory"] {
-  const usage = parseNumber(texts.get("memory.current"));
-  if (usage === undefined) return undefined;
+function memory(texts: CgroupTexts, isRoot: boolean): CgroupSample["memory"] {
   const stat = parseKeyed(texts.get("memory.stat"));
+  const usage = parseNumber(texts.get("memory.current")) ?? (isRoot ? rootUsage(stat) : undefined);
+  if (usage === undefined) return undefined;
   const count = (name: string): number => stat.get(name) ?? 0;
   const inactiveFile = count("inactive_file");
   const swapLimit = byteLimit(parseNumber(texts.get("memory.swap.max")));
@@ -91,6 +91,15 @@ function memory(texts: CgroupTexts): CgroupSample["memory"] {
       swapLimit,
     },
   };
+}
+
+/**
+ * The root has no memory.current. As in runc, these two stand for it, which is what a v1 root counts: without the
+ * kernel's own memory, most of which can be freed.
+ */
+function rootUsage(stat: ReadonlyMap<string, number>): number | undefined {
+  const [anonymous, files] = [stat.get("anon"), stat.get("file")];
+  return anonymous === undefined || files === undefined ? undefined : anonymous + files;
 }
 
 function tasks(texts: CgroupTexts): CgroupSample["tasks"] {

@@ -26,14 +26,14 @@ function runningPod(): StatsPod {
 
 function machine(): RecordedStatsFiles {
   const files = new RecordedStatsFiles({ version: 2, root: "/cg" });
-  for (const path of ["", podCgroup, `${podCgroup}/cri-containerd-c1.scope`, `${podCgroup}/cri-containerd-s1.scope`]) {
+  files.addRootCgroup();
+  for (const path of [podCgroup, `${podCgroup}/cri-containerd-c1.scope`, `${podCgroup}/cri-containerd-s1.scope`]) {
     files.addCgroup(path);
   }
-  for (const name of ["memory.current", "memory.max", "cpu.pressure"]) files.texts.delete(`/cg/${name}`);
   files.children.set(`/cg${podCgroup}`, ["cri-containerd-c1.scope", "cri-containerd-s1.scope"]);
   files.texts.set(
     "/proc/meminfo",
-    "MemTotal: 1000 kB\nMemFree: 400 kB\nInactive(file): 100 kB\nSwapTotal: 50 kB\nSwapFree: 20 kB\n",
+    "MemTotal: 1000 kB\nMemFree: 100 kB\nInactive(file): 300 kB\nSwapTotal: 50 kB\nSwapFree: 20 kB\n",
   );
   files.texts.set("/proc/stat", "btime 1763000000\n");
   files.texts.set("/proc/loadavg", "0 0 0 1/77 5\n");
@@ -97,9 +97,9 @@ test("the summary of recorded files is exact", async () => {
       availableBytes: 500 * 1024,
       usageBytes: 600 * 1024,
       workingSetBytes: 500 * 1024,
-      rssBytes: 0,
-      pageFaults: 0,
-      majorPageFaults: 0,
+      rssBytes: 400 * 1024,
+      pageFaults: 42,
+      majorPageFaults: 2,
     },
     swap: { time, swapAvailableBytes: 20 * 1024, swapUsageBytes: 30 * 1024 },
   });
@@ -124,6 +124,20 @@ test("the summary of recorded files is exact", async () => {
       ...cpuAndMemory,
     },
   ]);
+});
+
+test("a v2 machine's memory is the anonymous and file memory of its root cgroup, without that of the kernel", async () => {
+  const [clock, files] = [new ManualClock(), machine()];
+  const collector = new StatsCollector({ clock, files, pods: () => [], system: async () => [] });
+  const { memory } = (await collector.read("everything")).machine.sample;
+  assert.deepEqual(
+    [memory?.usage, memory?.workingSet, memory?.cache, memory?.limit, memory?.swap],
+    [600, 500, 200, 1000, 30].map((kibibytes) => kibibytes * 1024),
+  );
+  // Old kernels show none of it there.
+  files.texts.delete("/cg/memory.stat");
+  const old = (await collector.read("everything")).machine.sample.memory;
+  assert.deepEqual([old?.usage, old?.workingSet], [900 * 1024, 600 * 1024]);
 });
 
 test("the summary's values other than CPU and memory are exact for recorded files", async () => {

@@ -119,7 +119,7 @@ export class StatsCollector {
         if (text !== undefined) named.set(name, text);
       }
       if (named.size === 0) continue;
-      const sample = cgroupSample(files.cgroups.version, named, timeMs);
+      const sample = cgroupSample(files.cgroups.version, named, timeMs, cgroup === "/");
       const nanoCores = sample.cpu && this.#rates.rate(cgroup, sample.cpu.usageNanoseconds, nowMs);
       samples.set(cgroup, { ...sample, ...(nanoCores !== undefined && { nanoCores }) });
     }
@@ -155,7 +155,7 @@ export class StatsCollector {
     const texts = await files.readTexts(paths);
     const named = new Map(paths.flatMap((path, index) => (texts[index] === undefined ? [] : [[path, texts[index]]])));
     const timeMs = clock.now();
-    return machineSample(root ?? { timeMs, pids: [] }, named, timeMs);
+    return machineSample(files.cgroups.version, root ?? { timeMs, pids: [] }, named, timeMs);
   }
 
   async #systemSamples(

@@ -28,10 +28,11 @@ export function machinePaths(depth: Depth): readonly string[] {
 }
 
 /**
- * The machine's sample: its root cgroup, and values from /proc. A v2 root cgroup has no memory figures, a v1 root
+ * The machine's sample: its root cgroup, and values from /proc. A v2 root cgroup has no figure for swap, a v1 root
  * cgroup no limit, and neither has pressure.
  */
 export function machineSample(
+  version: 1 | 2,
   root: CgroupSample,
   texts: ReadonlyMap<string, string | undefined>,
   timeMs: number,
@@ -42,12 +43,13 @@ export function machineSample(
   const netDev = texts.get("/proc/self/net/dev");
   const pressure = parsePressure(texts.get("/proc/pressure/memory"));
   const own = root.memory ?? memoryOfMachine(meminfo, parseKeyed(texts.get("/proc/vmstat")));
+  const swap = version === 1 ? own.swap : bytes("SwapTotal") - bytes("SwapFree");
   return {
     sample: {
       ...root,
       timeMs,
       ...(root.cpu && { cpu: { ...root.cpu, pressure: parsePressure(texts.get("/proc/pressure/cpu")) } }),
-      memory: { ...own, limit: bytes("MemTotal"), swapLimit: bytes("SwapTotal"), pressure },
+      memory: { ...own, swap, limit: bytes("MemTotal"), swapLimit: bytes("SwapTotal"), pressure },
     },
     bootedMs: parseBootTime(texts.get("/proc/stat")) ?? timeMs,
     swapTotalBytes: bytes("SwapTotal"),
@@ -59,7 +61,7 @@ export function machineSample(
   };
 }
 
-/** As runc computes it for a v2 root cgroup. */
+/** For kernels whose v2 root cgroup has no memory.stat. */
 function memoryOfMachine(
   meminfo: ReadonlyMap<string, number>,
   vmstat: ReadonlyMap<string, number>,

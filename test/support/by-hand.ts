@@ -33,9 +33,8 @@ function cpuOf(id: string): number {
   return numberAfter(textOf(cgroupOf("cpu", id), "cpu.stat"), "usage_usec") * 1000;
 }
 
-/** A v2 root cgroup has no memory figures: the machine's are elsewhere. */
 function memoryOf(id: string): string {
-  return isUnified && id === "" ? textOf("/proc/vmstat") : textOf(cgroupOf("memory", id), "memory.stat");
+  return textOf(cgroupOf("memory", id), "memory.stat");
 }
 
 /** By interface. @param process whose network */

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Cgroups } from "../../src/ports/cgroups.ts";
+import { cgroupDirectory } from "../../src/stats/cgroup-files.ts";
 import type { CgroupLayout, StatsFiles } from "../../src/ports/stats-files.ts";
 
 /** The files of a recorded cgroup by name. */
@@ -28,6 +29,22 @@ export class RecordedStatsFiles implements StatsFiles {
       const roots = layout.version === 2 ? [layout.root] : Object.values(layout.controllers);
       for (const root of roots) this.texts.set(`${root}${path}/${name}`, text);
     }
+  }
+
+  /** The machine's own cgroup, as v2 shows it: without a total of memory, and here with 600 KiB, 500 of them in use. */
+  addRootCgroup(): void {
+    this.addCgroup("");
+    const root = cgroupDirectory(this.cgroups, "/");
+    for (const name of ["memory.current", "memory.max", "memory.swap.current", "memory.swap.max", "cpu.pressure"]) {
+      this.texts.delete(`${root}/${name}`);
+    }
+    const figures = { anon: 400 * 1024, file: 200 * 1024, inactive_file: 100 * 1024, pgfault: 42, pgmajfault: 2 };
+    this.texts.set(
+      `${root}/memory.stat`,
+      Object.entries(figures)
+        .map(([name, value]) => `${name} ${value}\n`)
+        .join(""),
+    );
   }
 
   async readTexts(paths: readonly string[]): Promise<(string | undefined)[]> {
