@@ -111,6 +111,14 @@ test("for pids, priority comes before the number of processes", () => {
   assert.deepEqual(names(rankPods(candidates, "pid.available", "one")), ["low-many", "low", "high"]);
 });
 
+test("for pids, a pod whose processes are unknown comes after the others of its priority only", () => {
+  const pids = (name: string, processes: number | undefined, priority: number): Candidate => {
+    return { pod: podWith(name, {}, { priority }), usage: { processes, containers: [], volumes: [] } };
+  };
+  const candidates = [pids("important", 500, 10), pids("unknown", undefined, 0), pids("few", 1, 0)];
+  assert.deepEqual(names(rankPods(candidates, "pid.available", "one")), ["few", "unknown", "important"]);
+});
+
 test("the ranking does not depend on the input order, and is consistent", () => {
   const candidate = fc
     .record({
@@ -129,7 +137,9 @@ test("the ranking does not depend on the input order, and is consistent", () => 
       assert.deepEqual(names(rankPods(candidates.toReversed(), signal, "one")), names(ranked));
       for (const [index, { exceeds, priority, amount }] of ranked.entries()) {
         const next = ranked[index + 1];
-        if (next === undefined || amount === undefined || next.amount === undefined) continue;
+        if (next === undefined) continue;
+        if (signal === "pid.available") assert.ok(priority <= next.priority);
+        if (amount === undefined || next.amount === undefined) continue;
         assert.ok(exceeds || !next.exceeds);
         if (exceeds === next.exceeds) assert.ok(priority <= next.priority);
       }

@@ -32,16 +32,17 @@ export interface Ranked extends Candidate {
 /**
  * Ranks pods in eviction order for a signal, as upstream: pods above their request, then by priority, then by the
  * excess; for pids by priority and number of processes. Critical pods, which are never evicted, come last. Two
- * differences: pods with unknown usage come last instead of first, because evicting them may gain nothing, and so do pods
- * of whose usage a part is unknown, unless the rest exceeds their request (among these the smallest request goes first
- * after the priority: it is the one most likely to be exceeded); and upstream subtracts requested bytes from inode
- * counts. Pure.
+ * differences: pods with unknown usage come last (for pids: of their priority) instead of first, because evicting them
+ * may gain nothing, and so do pods of whose usage a part is unknown, unless the rest exceeds their request (among these
+ * the smallest request goes first after the priority: it is the one most likely to be exceeded); and upstream subtracts
+ * requested bytes from inode counts. Pure.
  */
 export function rankPods(
   candidates: readonly Candidate[],
   signal: Signal,
   fileSystems: FileSystems | undefined,
 ): Ranked[] {
+  const compare = resourceOf(signal) === "pids" ? compareProcesses : compareUsage;
   return candidates.map((candidate) => rankedOf(candidate, signal, fileSystems)).toSorted(compare);
 }
 
@@ -64,15 +65,30 @@ function requestOf(pod: Pod, signal: Signal): number {
   return Number(podRequests(pod).get(resource)?.value() ?? 0n);
 }
 
-function compare(a: Ranked, b: Ranked): number {
+function compareUsage(a: Ranked, b: Ranked): number {
   return (
     first(!a.isCritical, !b.isCritical) ||
     first(a.amount !== undefined, b.amount !== undefined) ||
     first(a.exceeds, b.exceeds) ||
     a.priority - b.priority ||
     over(b) - over(a) ||
-    (fullName(a.pod.metadata) < fullName(b.pod.metadata) ? -1 : 1)
+    byName(a, b)
   );
+}
+
+/** There are no requests that a pod can be above or within, so its priority protects it in any case. */
+function compareProcesses(a: Ranked, b: Ranked): number {
+  return (
+    first(!a.isCritical, !b.isCritical) ||
+    a.priority - b.priority ||
+    first(a.amount !== undefined, b.amount !== undefined) ||
+    over(b) - over(a) ||
+    byName(a, b)
+  );
+}
+
+function byName(a: Ranked, b: Ranked): number {
+  return fullName(a.pod.metadata) < fullName(b.pod.metadata) ? -1 : 1;
 }
 
 function first(a: boolean, b: boolean): number {

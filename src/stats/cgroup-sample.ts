@@ -95,7 +95,10 @@ export interface CgroupSample {
   readonly io?: IoSample | undefined;
   readonly tasks?: { readonly current: number; readonly limit: number | undefined } | undefined;
   readonly cpuLimits?: CpuLimits | undefined;
-  /** Only the cgroup's own processes, without child cgroups; empty if not requested. */
+  /**
+   * The cgroup's own processes, without child cgroups; of a container without any, those in child cgroups. Empty if not
+   * requested.
+   */
   readonly pids: readonly number[];
 }
 

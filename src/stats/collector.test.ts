@@ -81,6 +81,42 @@ test("cgroups of containers are found by ID, and rates are available from the se
   assert.equal(after.pods[0]?.containers[0]?.sample.nanoCores, 500_000_000);
 });
 
+test("neither CRI-O's monitor of a container nor a mount of its files is taken for the container", async () => {
+  const [clock, files] = [new ManualClock(), machine()];
+  const pods = [runningPod()];
+  const cgroupAmong = async (names: readonly string[]): Promise<string | undefined> => {
+    for (const name of names) files.addCgroup(`${podCgroup}/${name}`);
+    files.children.set(`/cg${podCgroup}`, names);
+    const collector = new StatsCollector({ clock, files, pods: () => pods, system: async () => [] });
+    const found = (await collector.read("resources")).pods[0]?.containers[0]?.cgroup;
+    return found?.slice(podCgroup.length + 1);
+  };
+  const others = ["crio-conmon-c1.scope", "var-lib-containers-c1-merged.mount", "crio-conmon-c1", "other-c11.scope"];
+  assert.equal(await cgroupAmong(others), undefined);
+  for (const name of ["crio-c1.scope", "crio-c1", "c1"]) assert.equal(await cgroupAmong([...others, name]), name);
+});
+
+test("processes below a container's cgroup are its own where it has none itself", async () => {
+  const [clock, files] = [new ManualClock(), machine()];
+  const scope = (id: string): string => `/cg${podCgroup}/cri-containerd-${id}.scope`;
+  const put = (cgroup: string, pids: readonly number[], children: readonly string[] = []): void => {
+    files.texts.set(`${cgroup}/cgroup.procs`, pids.map((pid) => `${pid}\n`).join(""));
+    files.children.set(cgroup, children);
+  };
+  put(scope("s1"), [], ["container"]);
+  put(`${scope("s1")}/container`, [31]);
+  put(scope("c1"), [], ["system.slice", "init.scope"]);
+  put(`${scope("c1")}/system.slice`, [], ["ssh.service"]);
+  put(`${scope("c1")}/system.slice/ssh.service`, [43, 44]);
+  put(`${scope("c1")}/init.scope`, [41]);
+  files.texts.set("/proc/31/net/dev", "  eth0: 9 2 3 4 0 0 0 0 5 6 7 8 0 0 0 0\n");
+  const collector = new StatsCollector({ clock, files, pods: () => [runningPod()], system: async () => [] });
+  const [pod] = (await collector.read("summary")).pods;
+  assert.deepEqual(pod?.sandbox?.sample.pids, [31]);
+  assert.deepEqual(pod?.containers[0]?.sample.pids, [41, 43, 44]);
+  assert.equal(pod?.network?.interfaces[0]?.rxBytes, 9);
+});
+
 test("the summary of recorded files is exact", async () => {
   const [clock, files] = [new ManualClock(Date.UTC(2026, 10, 20, 14, 2, 0, 700)), machine()];
   const pods = [runningPod()];

@@ -5,6 +5,7 @@ import type { CgroupSample } from "./cgroup-sample.ts";
 import { CpuRates } from "./cpu-rates.ts";
 import { type Depth, isAtLeast } from "./depth.ts";
 import { parseNetDev } from "../base/kernel-text.ts";
+import { innerProcesses } from "./inner-processes.ts";
 import { machinePaths, machineSample } from "./machine-sample.ts";
 import type { ContainerSample, NetworkSample, NodeSample, PodSample, SystemSample } from "./node-sample.ts";
 import type { StatsPod } from "./stats-pods.ts";
@@ -20,6 +21,19 @@ export interface CollectorDependencies {
 
 /** Requests within this time get the same sample: concurrent scrapes cost one reading. */
 const freshMs = 1_000;
+
+function idsOf({ sandboxId, containers }: StatsPod): string[] {
+  return [sandboxId, ...containers.map(({ id }) => id)];
+}
+
+/**
+ * Names of containers' cgroups end with their IDs, after the runtime's prefix. CRI-O's monitor of a container and, where
+ * pods have no cgroups, systemd's mounts of its files have the ID in their names, too.
+ */
+function isCgroupOf(id: string, name: string): boolean {
+  if (name === id) return true;
+  return !name.startsWith("crio-conmon-") && (name.endsWith(`-${id}`) || name.endsWith(`-${id}.scope`));
+}
 
 /** A cgroup to read, with the position of its files in the batch. */
 interface Wanted {
@@ -66,6 +80,7 @@ export class StatsCollector {
     const cgroups = ["/", ...systems.map(({ cgroup }) => cgroup), ...measured.flatMap((pod) => this.#cgroupsOf(pod))];
     const samples = await this.#readCgroups(new Set(cgroups), depth);
     const wide = isAtLeast(depth, "summary");
+    if (wide) await this.#findInnerProcesses(measured, samples);
     const networks = wide ? await this.#readNetworks(measured, samples) : new Map<string, NetworkSample>();
     const root = samples.get("/");
     const machine = await this.#readMachine(root, depth);
@@ -78,26 +93,25 @@ export class StatsCollector {
     };
   }
 
-  /** Cgroup names of containers contain their IDs, in the runtime's own format. */
   async #findDirectories(pods: readonly StatsPod[]): Promise<void> {
     const { files } = this.#deps;
     const known = new Set<string>();
-    for (const { containersCgroup: parent, sandboxId, containers } of pods) {
-      const ids = [sandboxId, ...containers.map(({ id }) => id)];
+    for (const pod of pods) {
+      const [parent, ids] = [pod.containersCgroup, idsOf(pod)];
       for (const id of ids) known.add(id);
       if (ids.every((id) => this.#directories.has(id))) continue;
       const names = await files.directories(cgroupDirectory(files.cgroups, parent));
       for (const id of ids) {
-        const name = names.find((each) => each.includes(id));
+        const name = names.find((each) => isCgroupOf(id, each));
         if (name !== undefined) this.#directories.set(id, `${parent}/${name}`);
       }
     }
     for (const id of this.#directories.keys()) if (!known.has(id)) this.#directories.delete(id);
   }
 
-  #cgroupsOf({ cgroup, sandboxId, containers }: StatsPod): string[] {
-    const ids = [sandboxId, ...containers.map(({ id }) => id)];
-    return [...(cgroup === undefined ? [] : [cgroup]), ...ids.flatMap((id) => this.#directories.get(id) ?? [])];
+  #cgroupsOf(pod: StatsPod): string[] {
+    const own = pod.cgroup === undefined ? [] : [pod.cgroup];
+    return [...own, ...idsOf(pod).flatMap((id) => this.#directories.get(id) ?? [])];
   }
 
   async #readCgroups(cgroups: ReadonlySet<string>, depth: Depth): Promise<Map<string, CgroupSample>> {
@@ -126,18 +140,26 @@ export class StatsCollector {
     return samples;
   }
 
+  async #findInnerProcesses(pods: readonly StatsPod[], samples: Map<string, CgroupSample>): Promise<void> {
+    for (const id of pods.flatMap(idsOf)) {
+      const cgroup = this.#directories.get(id);
+      const sample = cgroup === undefined ? undefined : samples.get(cgroup);
+      if (cgroup === undefined || sample === undefined || sample.pids.length > 0) continue;
+      samples.set(cgroup, { ...sample, pids: await innerProcesses(this.#deps.files, cgroup) });
+    }
+  }
+
   /** All containers of the pod share the sandbox's network. */
   async #readNetworks(
     pods: readonly StatsPod[],
     samples: ReadonlyMap<string, CgroupSample>,
   ): Promise<Map<string, NetworkSample>> {
     const { clock, files } = this.#deps;
-    const processes = pods.flatMap(({ ref, sandboxId, containers }) => {
-      const ids = [sandboxId, ...containers.map(({ id }) => id)];
-      const pid = ids
+    const processes = pods.flatMap((pod) => {
+      const pid = idsOf(pod)
         .map((id) => samples.get(this.#directories.get(id) ?? "")?.pids[0])
         .find((each) => each !== undefined);
-      return pid === undefined ? [] : [{ uid: ref.uid, path: `/proc/${pid}/net/dev` }];
+      return pid === undefined ? [] : [{ uid: pod.ref.uid, path: `/proc/${pid}/net/dev` }];
     });
     const texts = await files.readTexts(processes.map(({ path }) => path));
     const timeMs = clock.now();
