@@ -4,22 +4,24 @@ import { ManualClock } from "../../test/support/manual-clock.ts";
 import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
 import { RecordedStatsFiles } from "../../test/support/stats.ts";
 import { containerId, sandboxId } from "../base/ids.ts";
+import { cadvisorView } from "./cadvisor-view.ts";
 import { StatsCollector } from "./collector.ts";
+import { resourceFamilies } from "./resource-metrics.ts";
 import { runtimeWays } from "./runtime-ways.ts";
-import { statsPod, type StatsPod } from "./stats-pods.ts";
+import { type StatsNaming, statsPod, type StatsPod } from "./stats-pods.ts";
 import { summaryOf } from "./summary.ts";
 
 const naming = { cgroupRoot: "/", cgroupDriver: "systemd", runtime: runtimeWays("containerd") } as const;
 const podCgroup = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-poduid_1.slice";
 
-function runningPod(): StatsPod {
+function runningPod(ways: StatsNaming = naming): StatsPod {
   const pod = testPod();
   const created = { createdAt: 1_763_000_000_000_000_000n };
   const status = testStatus(
     [testSandbox({ ...created, id: sandboxId("s1") })],
     [testContainer({ ...created, id: containerId("c1"), name: "web" })],
   );
-  const found = statsPod(pod, status, naming);
+  const found = statsPod(pod, status, ways);
   assert.ok(found);
   return found;
 }
@@ -226,6 +228,30 @@ test("the summary's values other than CPU and memory are exact for recorded file
   }
   assert.deepEqual(pod?.containers[0]?.rootfs, { ...used, usedBytes: 7 });
   assert.deepEqual(pod?.containers[0]?.logs, { ...used, usedBytes: 8 });
+});
+
+test("without cgroupsPerQOS a pod is its containers together, and has no series of its own", async () => {
+  const [clock, files] = [new ManualClock(), machine()];
+  const names = ["run-containerd-c1.mount", "cri-containerd-c1.scope", "cri-containerd-s1.scope"];
+  files.children.set("/cg/system.slice", names);
+  for (const name of names) files.addCgroup(`/system.slice/${name}`);
+  const pod = runningPod({ ...naming, cgroupRoot: undefined });
+  const collector = new StatsCollector({ clock, files, pods: () => [pod], system: async () => [] });
+  const sample = await collector.collect("everything");
+  const [shown] = summaryOf("node1", sample).pods;
+  assert.equal(shown?.cpu?.usageCoreNanoSeconds, 220_619_000);
+  assert.equal(shown?.memory?.workingSetBytes, 31_207_424 - 14_999_552);
+  assert.equal(shown?.swap?.swapUsageBytes, 4096);
+  const families = resourceFamilies(sample).filter(({ name }) => name.startsWith("pod_"));
+  assert.deepEqual(
+    families.map(({ samples }) => samples.length),
+    [1, 1, 1],
+  );
+  const { cgroups } = await cadvisorView(files, sample, { fileSystems: [], version: "1" });
+  assert.deepEqual(
+    cgroups.map(({ labels }) => labels.id),
+    ["/", "/system.slice/cri-containerd-s1.scope", "/system.slice/cri-containerd-c1.scope"],
+  );
 });
 
 test("a pod without running containers is not measured", () => {

@@ -2,6 +2,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { StatsFiles } from "../ports/stats-files.ts";
 import { cgroupDirectory, type CgroupFilePath, cgroupFilePaths, cgroupSample } from "./cgroup-files.ts";
 import type { CgroupSample } from "./cgroup-sample.ts";
+import { sumOfContainers } from "./container-sum.ts";
 import { CpuRates } from "./cpu-rates.ts";
 import { type Depth, isAtLeast } from "./depth.ts";
 import { parseNetDev } from "../base/kernel-text.ts";
@@ -211,14 +212,16 @@ export class StatsCollector {
       const sample = cgroup === undefined ? undefined : samples.get(cgroup);
       return cgroup === undefined || sample === undefined ? undefined : { cgroup, sample };
     };
+    const containers = pod.containers.flatMap((container): ContainerSample[] => {
+      const found = find(container.id);
+      return found === undefined ? [] : [{ container, ...found }];
+    });
+    const sum = (): CgroupSample | undefined => sumOfContainers(containers.map(({ sample }) => sample));
     return {
       pod,
-      sample: pod.cgroup === undefined ? undefined : samples.get(pod.cgroup),
+      sample: pod.cgroup === undefined ? sum() : samples.get(pod.cgroup),
       sandbox: find(pod.sandboxId),
-      containers: pod.containers.flatMap((container): ContainerSample[] => {
-        const found = find(container.id);
-        return found === undefined ? [] : [{ container, ...found }];
-      }),
+      containers,
       network: networks.get(pod.ref.uid),
     };
   }

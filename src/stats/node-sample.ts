@@ -11,7 +11,7 @@ export interface ContainerSample {
 
 export interface PodSample {
   readonly pod: StatsPod;
-  /** Undefined: its cgroup is gone. */
+  /** The sum of its containers if it has no cgroup of its own. Undefined: its cgroup is gone, or nothing is known. */
   readonly sample: CgroupSample | undefined;
   readonly sandbox: { readonly cgroup: string; readonly sample: CgroupSample } | undefined;
   readonly containers: readonly ContainerSample[];
