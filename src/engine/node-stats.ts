@@ -8,12 +8,13 @@ import type { Logger } from "../ports/log.ts";
 import type { Processes } from "../ports/processes.ts";
 import type { StatsFiles } from "../ports/stats-files.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
-import { cgroupPath, kubepodsCgroup } from "../resources/cgroup-names.ts";
+import { cgroupPath, kubepodsCgroup, qosCgroup } from "../resources/cgroup-names.ts";
+import type { QosClass } from "../resources/qos.ts";
 import { StatsCollector } from "../stats/collector.ts";
 import type { Depth } from "../stats/depth.ts";
 import type { NodeSample } from "../stats/node-sample.ts";
 import { runtimeWays } from "../stats/runtime-ways.ts";
-import { type StatsPod, statsPod } from "../stats/stats-pods.ts";
+import { hasRunningContainer, type StatsPod, statsPod } from "../stats/stats-pods.ts";
 import type { NodeStorage, PodStorage } from "../stats/storage-types.ts";
 import { StorageStats } from "../stats/storage.ts";
 import { summaryOf } from "../stats/summary.ts";
@@ -51,6 +52,9 @@ export type StatsContext = Pick<
   NodeContext,
   "nodeName" | "rootDirectory" | "podLogsRoot" | "cgroupRoot" | "cgroupDriver"
 >;
+
+/** QoS classes whose pods' cgroups have one above them, below that of all pods. */
+const ownCgroupClasses: readonly QosClass[] = ["Burstable", "BestEffort"];
 
 /** What has been measured of all running pods. */
 export interface Measured {
@@ -95,6 +99,10 @@ export class NodeStats {
         runtime: settings.runtimeCgroups || undefined,
         misc: settings.systemCgroups || undefined,
         pods: cgroupRoot && cgroupPath(kubepodsCgroup(cgroupRoot), cgroupDriver),
+        qosClasses:
+          cgroupRoot === undefined
+            ? []
+            : ownCgroupClasses.map((each) => cgroupPath(qosCgroup(cgroupRoot, each), cgroupDriver)),
         runtimeProgram: runtime.program,
         startedMs: clock.now(),
       },
@@ -129,7 +137,7 @@ export class NodeStats {
   }
 
   async storage(): Promise<NodeStorage> {
-    const pods = this.#pods();
+    const pods = this.#running();
     const storage = await this.#storage.collect(pods);
     this.#measured.emit({ stored: { pods, storage } });
     return storage;
@@ -150,12 +158,16 @@ export class NodeStats {
     uids: ReadonlySet<string>,
     ask: { readonly anew: boolean; readonly layers: boolean },
   ): Promise<ReadonlyMap<string, PodStorage>> {
-    return await this.#storage.ofPods(this.#pods(), uids, ask);
+    return await this.#storage.ofPods(this.#running(), uids, ask);
   }
 
   /** As `WritableLayers.left` answers. */
   async layersLeft(containers: readonly string[]): ReturnType<WritableLayers["left"]> {
     return await this.#layers.left(containers);
+  }
+
+  #running(): readonly StatsPod[] {
+    return this.#pods().filter(hasRunningContainer);
   }
 
   /** One process of each running container, by container ID. */
@@ -173,14 +185,14 @@ export class NodeStats {
 
   /** Disk usage of containers' logs, for `/metrics`. */
   async logFamily(): Promise<Family> {
-    return await this.#storage.logFamily(this.#pods());
+    return await this.#storage.logFamily(this.#running());
   }
 
   /** Of claims' volumes, and of those that do not answer, for `/metrics`. */
   volumeFamilies(): Family[] {
     const node = this.#node;
     if (node === undefined) return [];
-    const volumes = this.#pods().flatMap(({ pod }) => node.measuredVolumes(pod.metadata.uid).map(summaryVolume));
+    const volumes = this.#running().flatMap(({ pod }) => node.measuredVolumes(pod.metadata.uid).map(summaryVolume));
     const nowMs = this.#clock.monotonic();
     return [
       ...volumeFamilies(volumes),

@@ -9,6 +9,7 @@ import { StatsCollector } from "./collector.ts";
 import { resourceFamilies } from "./resource-metrics.ts";
 import { runtimeWays } from "./runtime-ways.ts";
 import { type StatsNaming, statsPod, type StatsPod } from "./stats-pods.ts";
+import { SystemCgroups } from "./system-cgroups.ts";
 import { summaryOf } from "./summary.ts";
 
 const naming = { cgroupRoot: "/", cgroupDriver: "systemd", runtime: runtimeWays("containerd") } as const;
@@ -254,9 +255,57 @@ test("without cgroupsPerQOS a pod is its containers together, and has no series 
   );
 });
 
-test("a pod without running containers is not measured", () => {
-  const exited = testStatus([testSandbox()], [testContainer({ state: "exited" })]);
-  assert.equal(statsPod(testPod(), exited, naming), undefined);
+test("a pod between two restarts of its containers has only the series of its cgroup and its sandbox", async () => {
+  const [clock, files] = [new ManualClock(), machine()];
+  const exited = testStatus([testSandbox({ id: sandboxId("s1") })], [testContainer({ state: "exited" })]);
+  const pod = statsPod(testPod(), exited, naming);
+  assert.ok(pod);
+  const collector = new StatsCollector({ clock, files, pods: () => [pod], system: async () => [] });
+  const sample = await collector.collect("everything");
+  assert.deepEqual(summaryOf("node1", sample).pods, []);
+  const families = resourceFamilies(sample).filter(({ name }) => /^(?:pod|container)_/u.test(name));
+  assert.ok(families.every(({ samples }) => samples.length === 0));
+  const { cgroups } = await cadvisorView(files, sample, { fileSystems: [], version: "1" });
+  const shown = cgroups.map(({ labels, network }) => [labels.id, labels.pod, network?.interfaces.length ?? 0]);
+  assert.deepEqual(shown, [
+    ["/", "", 0],
+    [podCgroup, "pod", 0],
+    [`${podCgroup}/cri-containerd-s1.scope`, "pod", 1],
+  ]);
+});
+
+test("a pod without a ready sandbox is not measured", () => {
   const lost = testStatus([testSandbox({ ready: false })], [testContainer()]);
   assert.equal(statsPod(testPod(), lost, naming), undefined);
+});
+
+test("the cgroups of QoS classes have series, but are no system containers", async () => {
+  const [clock, files] = [new ManualClock(), machine()];
+  for (const cgroup of ["/kubepods", "/kubepods/burstable"]) files.addCgroup(cgroup);
+  files.changes.set("/cg/kubepods/burstable", 5000);
+  const system = new SystemCgroups(
+    { clock, files, processes: { ownPid: 7, list: async () => [] } },
+    {
+      ...{ kubelet: "/own", runtime: "/runtime", misc: undefined, pods: "/kubepods" },
+      ...{ qosClasses: ["/kubepods/burstable", "/kubepods/besteffort"], runtimeProgram: "", startedMs: 0 },
+    },
+  );
+  const collector = new StatsCollector({ clock, files, pods: () => [], system: async () => await system.find() });
+  const sample = await collector.collect("everything");
+  const { cgroups } = await cadvisorView(files, sample, { fileSystems: [], version: "1" });
+  const shown = cgroups.map(({ labels: { id, pod }, startedMs, sample: { cpu } }) => [
+    id,
+    pod,
+    startedMs,
+    cpu !== undefined,
+  ]);
+  assert.deepEqual(shown.slice(1), [
+    ["/kubepods", "", undefined, true],
+    ["/kubepods/burstable", "", 5000, true],
+  ]);
+  const { systemContainers } = summaryOf("node1", sample).node;
+  assert.deepEqual(
+    systemContainers?.map(({ name }) => name),
+    ["pods"],
+  );
 });

@@ -76,7 +76,8 @@ export class StatsCollector {
   /** A new sample of the node. */
   async read(depth: Depth): Promise<NodeSample> {
     const { clock, pods, system } = this.#deps;
-    const [measured, systems] = [pods(), await system()];
+    const measured = pods();
+    const systems = (await system()).filter(({ name }) => name !== "qos" || isAtLeast(depth, "everything"));
     await this.#findDirectories(measured);
     const cgroups = ["/", ...systems.map(({ cgroup }) => cgroup), ...measured.flatMap((pod) => this.#cgroupsOf(pod))];
     const samples = await this.#readCgroups(new Set(cgroups), depth);

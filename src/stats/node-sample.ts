@@ -24,9 +24,10 @@ export interface NetworkSample {
   readonly interfaces: readonly InterfaceCounters[];
 }
 
-/** A system process of the node. */
+/** A system process of the node, or all pods, or those of a QoS class. */
 export interface SystemSample {
-  readonly name: "kubelet" | "runtime" | "pods" | "misc";
+  /** qos: of a QoS class's pods, only for `/metrics/cadvisor`. */
+  readonly name: "kubelet" | "runtime" | "pods" | "qos" | "misc";
   readonly cgroup: string;
   /** Wall clock ms; undefined: not known. */
   readonly startedMs: number | undefined;

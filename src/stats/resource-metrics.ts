@@ -1,6 +1,7 @@
 import type { Family, Sample, Stability } from "../metrics/family.ts";
 import type { CgroupSample } from "./cgroup-sample.ts";
 import type { NodeSample } from "./node-sample.ts";
+import { hasRunningContainer } from "./stats-pods.ts";
 
 const container = ["container", "namespace", "pod"];
 const pod = ["namespace", "pod"];
@@ -70,8 +71,9 @@ function containerFamilies({ pods }: NodeSample): Family[] {
 }
 
 function podFamilies({ pods }: NodeSample): Family[] {
-  const all = pods.flatMap(({ pod: { ref }, sample }) => {
-    return sample === undefined ? [] : [{ labels: [ref.namespace, ref.name], sample }];
+  const all = pods.flatMap(({ pod: own, sample }) => {
+    const { namespace, name } = own.ref;
+    return sample === undefined || !hasRunningContainer(own) ? [] : [{ labels: [namespace, name], sample }];
   });
   const of = (samples: (each: (typeof all)[number]) => Sample[]): Sample[] => all.flatMap(samples);
   return [

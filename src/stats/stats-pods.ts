@@ -18,7 +18,7 @@ export interface StatsContainer {
   readonly startedMs: number;
 }
 
-/** A pod with at least one running container. */
+/** A pod with a ready sandbox. */
 export interface StatsPod {
   readonly ref: PodRef;
   readonly pod: Pod;
@@ -32,6 +32,7 @@ export interface StatsPod {
   readonly sandboxContainer: string;
   /** Creation time of its sandbox, wall clock ms. */
   readonly createdMs: number;
+  /** Those that run; none e.g. between two restarts. */
   readonly containers: readonly StatsContainer[];
 }
 
@@ -42,14 +43,16 @@ export interface StatsNaming {
   readonly runtime: RuntimeWays;
 }
 
-/**
- * The measured parts of a pod: the running containers of its newest sandbox. Undefined while none runs, as upstream.
- * Pure.
- */
+/** What upstream omits from everything but `/metrics/cadvisor` while it is not so. Pure. */
+export function hasRunningContainer({ containers }: StatsPod): boolean {
+  return containers.length > 0;
+}
+
+/** The measured parts of a pod: its ready sandbox and the running containers. Undefined without such a sandbox. Pure. */
 export function statsPod(pod: Pod, observed: PodStatus, naming: StatsNaming): StatsPod | undefined {
   const sandbox = observed.sandboxes.find(({ ready }) => ready);
   const running = observed.containers.filter(({ state }) => state === "running");
-  if (sandbox === undefined || running.length === 0) return undefined;
+  if (sandbox === undefined) return undefined;
   const ref = podRef(pod);
   const { sandboxContainer, nameOf } = naming.runtime;
   const { cgroupRoot, cgroupDriver } = naming;

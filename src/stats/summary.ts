@@ -8,6 +8,7 @@ import type {
   PodSample,
   SystemSample,
 } from "./node-sample.ts";
+import { hasRunningContainer } from "./stats-pods.ts";
 import type { ContainerStorage, NodeStorage, PodStorage } from "./storage-types.ts";
 import type {
   ContainerStats,
@@ -39,13 +40,13 @@ export function summaryOf(nodeName: string, { machine, system, pods }: NodeSampl
   return {
     node: {
       nodeName,
-      systemContainers: system.map((each) => systemStats(each, wide)),
+      systemContainers: system.filter(({ name }) => name !== "qos").map((each) => systemStats(each, wide)),
       startTime: apiTime(machine.bootedMs),
       ...cpuAndMemory(machine.sample, wide),
       swap: machineSwap(machine),
       ...(storage && machineStats(machine, storage)),
     },
-    pods: pods.map((pod) => podStats(pod, storage)),
+    pods: pods.filter(({ pod }) => hasRunningContainer(pod)).map((pod) => podStats(pod, storage)),
   };
 }
 

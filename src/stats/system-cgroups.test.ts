@@ -7,7 +7,7 @@ import { runtimeWays } from "./runtime-ways.ts";
 import { SystemCgroups } from "./system-cgroups.ts";
 
 const processes = { ownPid: 7, list: async () => [] };
-const settings = { kubelet: undefined, runtime: undefined, misc: "/system.slice", pods: "/kubepods" };
+const settings = { kubelet: undefined, runtime: undefined, misc: "/system.slice", pods: "/kubepods", qosClasses: [] };
 
 test("a cgroup's start is its creation, whatever is created in it later", async () => {
   const layouts: readonly CgroupLayout[] = [

@@ -22,6 +22,8 @@ export interface SystemCgroupSettings {
   readonly misc: string | undefined;
   /** Of all pods; undefined: they have none. */
   readonly pods: string | undefined;
+  /** Of the pods of a QoS class: those below that of all pods. */
+  readonly qosClasses: readonly string[];
   /** The program's name: `containerd`. */
   readonly runtimeProgram: string;
   /** When podwright started, wall clock ms. */
@@ -37,7 +39,7 @@ export interface SystemCgroupDependencies {
 /** The runtime may have been restarted in another cgroup. */
 const lookAgainMs = 60_000;
 
-/** Finds the cgroups of podwright itself, of the runtime and of all pods together. */
+/** Finds the cgroups of podwright itself, of the runtime, of all pods together, and of their QoS classes. */
 export class SystemCgroups {
   readonly #deps: SystemCgroupDependencies;
   readonly #settings: SystemCgroupSettings;
@@ -59,10 +61,11 @@ export class SystemCgroups {
   }
 
   async #look(): Promise<readonly SystemCgroup[]> {
-    const { kubelet, runtime, misc, pods, startedMs } = this.#settings;
+    const { kubelet, runtime, misc, pods, qosClasses, startedMs } = this.#settings;
     const { ownPid } = this.#deps.processes;
     const own = kubelet ?? (await this.#cgroupOf(ownPid));
     const found: SystemCgroup[] = pods === undefined ? [] : [await this.#named("pods", pods)];
+    for (const cgroup of qosClasses) found.push(await this.#named("qos", cgroup));
     if (own !== undefined) found.push({ name: "kubelet", cgroup: own, pid: ownPid, startedMs });
     if (misc !== undefined) found.push(await this.#named("misc", misc));
     if (runtime !== undefined) return [...found, await this.#named("runtime", runtime)];
