@@ -44,7 +44,7 @@ export function nodeFigures(deps: NodeFiguresDependencies, settings: NodeFigures
   };
   const cadvisor = async (): Promise<Family[]> => {
     const view = async (): Promise<Parameters<typeof cadvisorFamilies>[0]> =>
-      await cadvisorView(files, await stats.sample("everything"), settings);
+      await cadvisorView(files, await stats.sample("everything"), settings, await stats.sandboxImages());
     return cadvisorFamilies(await attempt("containers", view));
   };
   const own = async (): Promise<Family[]> => {

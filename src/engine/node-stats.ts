@@ -14,6 +14,7 @@ import { StatsCollector } from "../stats/collector.ts";
 import type { Depth } from "../stats/depth.ts";
 import type { NodeSample } from "../stats/node-sample.ts";
 import { runtimeWays } from "../stats/runtime-ways.ts";
+import { SandboxImages } from "../stats/sandbox-images.ts";
 import { hasRunningContainer, type StatsPod, statsPod } from "../stats/stats-pods.ts";
 import type { NodeStorage, PodStorage } from "../stats/storage-types.ts";
 import { StorageStats } from "../stats/storage.ts";
@@ -73,6 +74,7 @@ export class NodeStats {
   readonly #collector: StatsCollector;
   readonly #storage: StorageStats;
   readonly #layers: WritableLayers;
+  readonly #sandboxImages: SandboxImages;
   readonly #measured = new Emitter<Measured>();
 
   /** @param signal ends a measurement */
@@ -122,6 +124,7 @@ export class NodeStats {
     this.#layers = new WritableLayers({ clock, files, processes: () => this.#processes() }, signal);
     const layers = this.#layers;
     const storage = { clock, files, cri, log, volumes, layers, external, rootDirectory, podLogsRoot, runtime };
+    this.#sandboxImages = new SandboxImages({ clock, runtime: cri.runtime }, signal);
     this.#storage = new StorageStats(storage, signal);
   }
 
@@ -159,6 +162,11 @@ export class NodeStats {
     ask: { readonly anew: boolean; readonly layers: boolean },
   ): Promise<ReadonlyMap<string, PodStorage>> {
     return await this.#storage.ofPods(this.#running(), uids, ask);
+  }
+
+  /** As `SandboxImages.of` answers. */
+  async sandboxImages(): ReturnType<SandboxImages["of"]> {
+    return await this.#sandboxImages.of(this.#pods().map(({ sandboxId }) => sandboxId));
   }
 
   /** As `WritableLayers.left` answers. */

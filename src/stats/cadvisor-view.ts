@@ -13,11 +13,15 @@ export interface CadvisorSettings {
   readonly version: string;
 }
 
-/** Adds what only `/metrics/cadvisor` reports: open files, limits, devices, the machine. */
+/**
+ * Adds what only `/metrics/cadvisor` reports: open files, limits, devices, the machine.
+ * @param sandboxImages by sandbox ID, as far as they are known
+ */
 export async function cadvisorView(
   files: StatsFiles,
   node: NodeSample,
   { fileSystems, version }: CadvisorSettings,
+  sandboxImages: ReadonlyMap<string, string> = new Map(),
 ): Promise<CadvisorView> {
   const [diskstats] = await files.readTexts(["/proc/diskstats"]);
   const disks = parseDiskStats(diskstats);
@@ -34,7 +38,10 @@ export async function cadvisorView(
       devices,
     });
   }
-  for (const pod of node.pods) cgroups.push(...(await podViews(files, pod, devices)));
+  for (const pod of node.pods) {
+    const sandboxImage = sandboxImages.get(pod.pod.sandboxId) ?? "";
+    cgroups.push(...(await podViews(files, pod, sandboxImage, devices)));
+  }
   const views = await Promise.all(fileSystems.map(async (path) => await fileSystemView(files, path)));
   return {
     timeMs: node.timeMs,
@@ -70,6 +77,7 @@ function machineView(
 async function podViews(
   files: StatsFiles,
   { pod, sample, sandbox, containers, network }: PodSample,
+  sandboxImage: string,
   devices: ReadonlyMap<string, string>,
 ): Promise<LabelledView[]> {
   const { ref } = pod;
@@ -80,7 +88,12 @@ async function podViews(
     views.push({ ...none, labels: labelsOf(pod.cgroup, owner), sample, startedMs: pod.createdMs });
   }
   if (sandbox !== undefined) {
-    const own = labelsOf(sandbox.cgroup, { ...owner, name: pod.sandboxAlias, container: pod.sandboxContainer });
+    const own = labelsOf(sandbox.cgroup, {
+      ...owner,
+      name: pod.sandboxAlias,
+      image: sandboxImage,
+      container: pod.sandboxContainer,
+    });
     const processes = await processFigures(files, sandbox.sample);
     views.push({ labels: own, sample: sandbox.sample, network, processes, startedMs: pod.createdMs, devices });
   }

@@ -38,18 +38,18 @@ async function labels(runtimeName: string): Promise<Record<string, string>[]> {
     ],
   };
   const files = new RecordedStatsFiles({ version: 2, root: "/cg" });
-  const { cgroups } = await cadvisorView(files, node, { fileSystems: [], version: "1" });
+  const { cgroups } = await cadvisorView(files, node, { fileSystems: [], version: "1" }, new Map([["s1", "pause:1"]]));
   return cgroups.slice(1).map((view) => ({ ...view.labels }));
 }
 
 test("a container's name label is its ID, on CRI-O CRI-O's name for it, and its sandbox is the container POD", async () => {
   const owner = { pod: "pod", namespace: "default" };
   assert.deepEqual(await labels("containerd"), [
-    { ...owner, id: "/s", name: "s1", image: "", container: "" },
+    { ...owner, id: "/s", name: "s1", image: "pause:1", container: "" },
     { ...owner, id: "/c", name: "c1", image: "web:1", container: "web" },
   ]);
   assert.deepEqual(await labels("cri-o"), [
-    { ...owner, id: "/s", name: "k8s_POD_pod_default_uid-1_1", image: "", container: "POD" },
+    { ...owner, id: "/s", name: "k8s_POD_pod_default_uid-1_1", image: "pause:1", container: "POD" },
     { ...owner, id: "/c", name: "k8s_web_pod_default_uid-1_2", image: "web:1", container: "web" },
   ]);
 });
