@@ -54,6 +54,13 @@ test("a recorded v1 cgroup gives exactly the values in its files", () => {
   });
 });
 
+test("page faults of a v1 cgroup are its own, and everything else includes its children", () => {
+  const figures = { rss: 1, total_rss: 10, pgfault: 2, pgmajfault: 3, total_pgfault: 20, total_pgmajfault: 30 };
+  const stat = Object.entries(figures).map(([name, value]) => `${name} ${value}\n`);
+  const { memory } = cgroupSample(1, new Map([...recordedCgroup(1), ["memory.stat", stat.join("")]]), 0);
+  assert.deepEqual([memory?.rss, memory?.pageFaults, memory?.majorPageFaults], [10, 2, 3]);
+});
+
 test("a recorded v2 cgroup gives exactly the values in its files, with its pressure", () => {
   const waited = { total: 10_871, avg10: 0, avg60: 0, avg300: 0 };
   const none = { total: 0, avg10: 0, avg60: 0, avg300: 0 };

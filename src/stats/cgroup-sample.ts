@@ -18,7 +18,7 @@ export interface Throttling {
   readonly burstNanoseconds: number;
 }
 
-/** Bytes unless stated otherwise. On v1 including child cgroups. */
+/** Bytes unless stated otherwise. Including child cgroups, but for page faults on v1. */
 export interface MemorySample {
   readonly usage: number;
   /** Usage without inactive file pages. */

@@ -88,8 +88,9 @@ function memory(texts: CgroupTexts): CgroupSample["memory"] {
     activeFile: total("active_file"),
     inactiveFile,
     swap: total("swap"),
-    pageFaults: total("pgfault"),
-    majorPageFaults: total("pgmajfault"),
+    // cAdvisor takes these without those of child cgroups: a pod's are in its containers.
+    pageFaults: stat.get("pgfault") ?? 0,
+    majorPageFaults: stat.get("pgmajfault") ?? 0,
     limit,
     // The kernel limits memory and swap together: the difference to the memory limit is for swap.
     swapLimit: withSwap === undefined || limit === undefined ? undefined : Math.max(0, withSwap - limit),

@@ -22,9 +22,8 @@ function textOf(...parts: readonly string[]): string {
   return readFileSync(join(...parts), "utf8");
 }
 
-function numberAfter(text: string, ...names: readonly string[]): number {
-  const found = names.map((name) => new RegExp(`^${name} (\\d+)`, "mu").exec(text)?.[1]);
-  return Number(found.find((each) => each !== undefined));
+function numberAfter(text: string, name: string): number {
+  return Number(new RegExp(`^${name} (\\d+)`, "mu").exec(text)?.[1]);
 }
 
 /** Nanoseconds of CPU time. */
@@ -67,8 +66,8 @@ export function countersByHand(podUid: string, containers: Readonly<Record<strin
       const memory = memoryOf(id);
       return [
         [`${name} processor`, cpuOf(id)],
-        [`${name} page faults`, numberAfter(memory, "total_pgfault", "pgfault")],
-        [`${name} major page faults`, numberAfter(memory, "total_pgmajfault", "pgmajfault")],
+        [`${name} page faults`, numberAfter(memory, "pgfault")],
+        [`${name} major page faults`, numberAfter(memory, "pgmajfault")],
       ];
     }),
     ...Object.entries(all).flatMap(([name, id]) => {
