@@ -10,6 +10,7 @@ import {
   parseOwnCgroup,
   parsePressure,
   parseProcessStat,
+  parseResidentBytes,
   parseTaskCount,
 } from "./kernel-text.ts";
 
@@ -52,13 +53,18 @@ test("a process's fields are counted after its name, which may contain anything"
     "19750 (a) R (b) c) R 19746 19633 7895 0 -1 4194304 96 0 5 0 12 30 0 0 20 0 1 0 183590 3133440 391 1844674407370955";
   assert.deepEqual(parseProcessStat(stat), {
     cpuNanoseconds: 420_000_000,
-    residentBytes: 391 * 4096,
     virtualBytes: 3_133_440,
     pageFaults: 96,
     majorPageFaults: 5,
     startedMs: 1_835_900,
   });
   assert.equal(parseProcessStat("1 (x) S"), undefined);
+});
+
+test("a process's memory is in bytes, whatever the machine's page size", () => {
+  const status = "Name:\tcontainerd\nVmHWM:\t   70000 kB\nVmRSS:\t   65536 kB\nThreads:\t9\n";
+  assert.equal(parseResidentBytes(status), 65_536 * 1024);
+  assert.equal(parseResidentBytes("Name:\tkthreadd\nThreads:\t1\n"), undefined);
 });
 
 test("a process's cgroup is that of the unified tree or of a controller", () => {

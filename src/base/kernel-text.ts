@@ -110,7 +110,6 @@ export function parseBootTime(stat: string | undefined): number | undefined {
 /** What one process uses, by /proc/<pid>/stat. */
 export interface ProcessUsage {
   readonly cpuNanoseconds: number;
-  readonly residentBytes: number;
   readonly virtualBytes: number;
   readonly pageFaults: number;
   readonly majorPageFaults: number;
@@ -120,7 +119,6 @@ export interface ProcessUsage {
 
 /** USER_HZ: the kernel reports ticks of a hundredth of a second on every current architecture. */
 export const tickNanoseconds = 10_000_000;
-const pageBytes = 4096;
 
 export function parseProcessStat(text: string | undefined): ProcessUsage | undefined {
   // The name may hold anything; fields are counted from what follows it, which is the third.
@@ -129,12 +127,19 @@ export function parseProcessStat(text: string | undefined): ProcessUsage | undef
   if (fields.length < 22) return undefined;
   return {
     cpuNanoseconds: (field(14) + field(15)) * tickNanoseconds,
-    residentBytes: field(24) * pageBytes,
     virtualBytes: field(23),
     pageFaults: field(10),
     majorPageFaults: field(12),
     startedMs: field(22) * 10,
   };
+}
+
+/**
+ * Memory of a process, by /proc/<pid>/status: /proc/<pid>/stat has it in pages, whose size is the machine's. Undefined
+ * for a thread of the kernel.
+ */
+export function parseResidentBytes(status: string | undefined): number | undefined {
+  return parseMemInfo(status).get("VmRSS");
 }
 
 /** The cgroup of a process by /proc/<pid>/cgroup: of the unified tree, or of a controller of v1. */

@@ -1,15 +1,28 @@
-import { parseBootTime, parseLimit, parseNetDev, parseOpenFilesLimit, parseProcessStat } from "../base/kernel-text.ts";
+import {
+  parseBootTime,
+  parseLimit,
+  parseNetDev,
+  parseOpenFilesLimit,
+  parseProcessStat,
+  parseResidentBytes,
+} from "../base/kernel-text.ts";
 import type { Family } from "./family.ts";
 
 /** What is read of podwright's own process. */
-export const processPaths = ["/proc/self/stat", "/proc/stat", "/proc/self/limits", "/proc/self/net/dev"] as const;
+export const processPaths = [
+  "/proc/self/stat",
+  "/proc/self/status",
+  "/proc/stat",
+  "/proc/self/limits",
+  "/proc/self/net/dev",
+] as const;
 
 /** What every client library of Prometheus shows where there is no limit: the greatest number of 64 bits. */
 const unlimitedBytes = 2 ** 64;
 
 /** `process_*`, as every program of Prometheus' client libraries shows. @param texts of {@link processPaths} */
 export function processFamilies(texts: readonly (string | undefined)[], openFiles: number | undefined): Family[] {
-  const [stat, machine, limits, netDev] = texts;
+  const [stat, status, machine, limits, netDev] = texts;
   const usage = parseProcessStat(stat);
   const bootedMs = parseBootTime(machine);
   const network = parseNetDev(netDev);
@@ -20,7 +33,7 @@ export function processFamilies(texts: readonly (string | undefined)[], openFile
   const cpuSeconds = usage === undefined ? undefined : usage.cpuNanoseconds / 1e9;
   return [
     family("counter", "process_cpu_seconds_total", "CPU time used, in seconds", cpuSeconds),
-    family("gauge", "process_resident_memory_bytes", "Resident memory", usage?.residentBytes),
+    family("gauge", "process_resident_memory_bytes", "Resident memory", parseResidentBytes(status)),
     family("gauge", "process_virtual_memory_bytes", "Virtual memory", usage?.virtualBytes),
     family(
       "gauge",

@@ -192,8 +192,8 @@ export class StatsCollector {
       const shared = cgroup === "/" ? undefined : samples.get(cgroup);
       // If its cgroup is the machine's root, or not measured, the process's own figures are used.
       const isCounted = shared?.cpu !== undefined || pid === undefined;
-      const [text] = isCounted ? [] : await files.readTexts([`/proc/${pid}/stat`]);
-      const own = text === undefined ? undefined : processSample(text, clock.now());
+      const [stat, status] = isCounted ? [] : await files.readTexts([`/proc/${pid}/stat`, `/proc/${pid}/status`]);
+      const own = processSample(stat, status, clock.now());
       const nanoCores = own?.cpu && this.#rates.rate(`pid ${pid}`, own.cpu.usageNanoseconds, clock.monotonic());
       const sample = shared === undefined ? own : { ...shared, cpu: shared.cpu ?? own?.cpu };
       if (sample === undefined) continue;

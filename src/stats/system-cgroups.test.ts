@@ -4,7 +4,7 @@ import { ManualClock } from "../../test/support/manual-clock.ts";
 import { RecordedStatsFiles } from "../../test/support/stats.ts";
 import type { CgroupLayout } from "../ports/stats-files.ts";
 import { runtimeWays } from "./runtime-ways.ts";
-import { SystemCgroups } from "./system-cgroups.ts";
+import { processSample, SystemCgroups } from "./system-cgroups.ts";
 
 const processes = { ownPid: 7, list: async () => [] };
 const settings = { kubelet: undefined, runtime: undefined, misc: "/system.slice", pods: "/kubepods", qosClasses: [] };
@@ -51,6 +51,13 @@ test("the runtime is found by its process, whose name may differ from the runtim
     const found = (await system.find()).find(({ name }) => name === "runtime");
     assert.deepEqual([found?.pid, found?.cgroup], [9, "/system.slice/runtime.service"], runtime);
   }
+});
+
+test("a process measured by itself has its memory in bytes, and none without any", () => {
+  const stat = `7 (kubelet) S${" 1".repeat(40)}`;
+  const sample = processSample(stat, "VmRSS:\t     128 kB\n", 5);
+  assert.deepEqual([sample?.timeMs, sample?.memory?.rss], [5, 128 * 1024]);
+  assert.equal(processSample(stat, undefined, 5), undefined);
 });
 
 test("processes are listed again only when a known runtime is gone", async () => {

@@ -3,7 +3,7 @@ import type { Processes } from "../ports/processes.ts";
 import type { StatsFiles } from "../ports/stats-files.ts";
 import { cgroupCreationPaths } from "./cgroup-files.ts";
 import type { CgroupSample } from "./cgroup-sample.ts";
-import { parseBootTime, parseOwnCgroup, parseProcessStat } from "../base/kernel-text.ts";
+import { parseBootTime, parseOwnCgroup, parseProcessStat, parseResidentBytes } from "../base/kernel-text.ts";
 import type { SystemSample } from "./node-sample.ts";
 
 /** The cgroup of a system process of the node. */
@@ -107,11 +107,15 @@ export class SystemCgroups {
   }
 }
 
-/** A single process in the format of a cgroup. */
-export function processSample(stat: string, timeMs: number): CgroupSample | undefined {
-  const usage = parseProcessStat(stat);
-  if (usage === undefined) return undefined;
-  const { cpuNanoseconds, residentBytes, pageFaults, majorPageFaults } = usage;
+/** A single process in the format of a cgroup, by its stat and its status. */
+export function processSample(
+  stat: string | undefined,
+  status: string | undefined,
+  timeMs: number,
+): CgroupSample | undefined {
+  const [usage, residentBytes] = [parseProcessStat(stat), parseResidentBytes(status)];
+  if (usage === undefined || residentBytes === undefined) return undefined;
+  const { cpuNanoseconds, pageFaults, majorPageFaults } = usage;
   return {
     timeMs,
     cpu: { usageNanoseconds: cpuNanoseconds },
