@@ -12,7 +12,7 @@ export type StoragePart = "rootfs" | "logs" | "volumes";
 /** What is reclaimed at node level before a pod is evicted. */
 export type NodeGarbageKind = "containers" | "images";
 
-/** By device numbers; undefined: unknown, and if one is, the whole is. Pure. */
+/** By the numbers of file systems; undefined: unknown, and if one is, the whole is. Pure. */
 export function fileSystemsOf(devices: {
   readonly node: number | undefined;
   readonly images: number | undefined;

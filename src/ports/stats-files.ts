@@ -47,7 +47,7 @@ export interface StatsFiles {
   fileSystem(path: string): Promise<FileSystemUsage | undefined>;
   /** `/dev/sda1`, `tmpfs` …: what is mounted where the path lies. */
   deviceOf(path: string): Promise<string | undefined>;
-  /** Shows whether two paths are on one file system (st_dev). */
+  /** Shows whether two paths are on one file system, of which a btrfs with all its subvolumes is one. */
   fileSystemNumber(path: string): Promise<number | undefined>;
   /** Block devices of which something is mounted, each once. */
   mountedDevices(): Promise<readonly MountedDevice[]>;

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { mountDevices, mountsAbove, mountsBelow, parseMountInfo, readMountInfo } from "./mountinfo.ts";
+import {
+  fileSystemNumberOf,
+  mountDevices,
+  mountsAbove,
+  mountsBelow,
+  parseMountInfo,
+  readMountInfo,
+} from "./mountinfo.ts";
 
 test("a line with and without optional fields is parsed", () => {
   const text = [
@@ -34,6 +41,24 @@ test("a line with and without optional fields is parsed", () => {
       superOptions: ["rw", "cpu", "cpuacct"],
     },
   ]);
+});
+
+test("subvolumes of a btrfs are one file system, although their paths have device numbers of their own", () => {
+  const table = [
+    "20 1 0:35 /@ / rw - btrfs /dev/sda2 rw,subvol=/@",
+    "21 20 0:35 /@containers /var/lib/containers rw - btrfs /dev/sda2 rw,subvol=/@containers",
+    "22 20 8:17 / /data rw - ext4 /dev/sdb1 rw",
+  ].join("\n");
+  const devices = mountDevices(table);
+  const btrfs = (dev: number, target: string): number => {
+    return fileSystemNumberOf({ dev, type: 2_435_016_766 }, { device: devices.get(target) ?? "" });
+  };
+  assert.equal(btrfs(51, "/"), 35);
+  assert.equal(btrfs(52, "/var/lib/containers"), 35);
+  assert.equal(btrfs(51, "/unknown"), 51);
+  assert.equal(fileSystemNumberOf({ dev: 2065, type: 61_267 }, { device: "8:17" }), 2065);
+  assert.equal(fileSystemNumberOf({ dev: 1, type: 2_435_016_766 }, { device: "8:17" }), 2065);
+  assert.equal(fileSystemNumberOf({ dev: 1, type: 2_435_016_766 }, { device: "0:300" }), 44 + 2 ** 20);
 });
 
 test("octal escapes, UTF-8, an empty source and a path with a lone hyphen are parsed", () => {

@@ -70,6 +70,25 @@ export function mountDevices(latin1Table: string): Map<string, string> {
   );
 }
 
+/** statfs(2) of a btrfs. */
+const btrfsType = 0x91_23_68_3e;
+
+/**
+ * The number of the file system of a path: st_dev, but on a btrfs, whose subvolumes have one each, that of its mount.
+ * Pure.
+ * @param path its st_dev, and the type of its file system by statfs(2)
+ * @param mount where it is mounted, by the table
+ */
+export function fileSystemNumberOf(
+  path: { readonly dev: number; readonly type: number },
+  mount: Pick<MountInfo, "device">,
+): number {
+  const [, major, minor] = /^(\d+):(\d+)$/u.exec(mount.device) ?? [];
+  if (path.type !== btrfsType || major === undefined) return path.dev;
+  // As the kernel encodes st_dev: eight bits of the minor number, the major number, the rest of the minor number.
+  return (Number(minor) % 256) + Number(major) * 256 + Math.floor(Number(minor) / 256) * 2 ** 20;
+}
+
 /** The mounts at and below a path without links, in mount order. Parses only their lines. */
 export function mountsBelow(table: Buffer, path: string): MountInfo[] {
   if (path === "/") return parseMountInfo(table.toString("latin1"));

@@ -23,7 +23,7 @@ import type {
 } from "../../ports/stats-files.ts";
 import { errnoOf } from "../file-error.ts";
 import { currentMountTable, recentMountOf, recentMountTable } from "./mount-table.ts";
-import { type MountInfo, mountsBelow, readMountInfo } from "./mountinfo.ts";
+import { fileSystemNumberOf, type MountInfo, mountsBelow, readMountInfo } from "./mountinfo.ts";
 import { measuringThreads } from "./measuring-threads.ts";
 import { upperDirectories, upperDirectory } from "./overlay-uppers.ts";
 import { inStorage, isRemote, remoteMountOf, usageOf } from "./remote-storage.ts";
@@ -195,7 +195,11 @@ async function fileSystemUsage(path: string): Promise<FileSystemUsage | undefine
 
 async function fileSystemNumber(path: string): Promise<number | undefined> {
   try {
-    return (await inStorage(path, () => ask(path, () => stat(path)))).dev;
+    const read = async (): Promise<Parameters<typeof fileSystemNumberOf>[0]> => {
+      return { dev: (await stat(path)).dev, type: (await statfs(path)).type };
+    };
+    const found = await inStorage(path, () => ask(path, read));
+    return fileSystemNumberOf(found, recentMountOf(realPaths.get(path) ?? path));
   } catch (error) {
     return noneUnlessLate(error);
   }
