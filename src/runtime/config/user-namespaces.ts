@@ -141,7 +141,8 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
     for (let tries = 0; tries < slots; tries++) {
       const slot = (this.#next + tries) % slots;
       const range = { first: first + slot * perPod, length: perPod };
-      if (this.#ownerOf(range) !== undefined || reserved.some((taken) => overlaps(taken, range))) continue;
+      if (this.#ownerOf(range) !== undefined) continue;
+      if (reserved.some((taken) => overlaps(taken, range))) continue;
       this.#next = slot + 1;
       return range;
     }
