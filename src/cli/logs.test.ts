@@ -28,9 +28,9 @@ class Scene {
     return await this.#logs(answers, { previous: true });
   }
 
-  async current(phase: PodView["phase"]): Promise<number> {
+  async current(phase: PodView["phase"], options: LogsOptions = {}): Promise<number> {
     const containers = [containerView({ name: "app", logPath: `${directory}/0.log` })];
-    return await this.#logs([podView({ phase, containers })], {});
+    return await this.#logs([podView({ phase, containers })], options);
   }
 
   async #logs(answers: PodView[], options: LogsOptions): Promise<number> {
@@ -71,4 +71,12 @@ test("a removed previous log is an error, not an empty log", async () => {
   await scene.files.write(`${directory}/0.log`, "", 0o640);
   assert.equal(await scene.previous(1), 0);
   assert.equal(scene.printed, "");
+});
+
+test("a line's time has nine fractional digits, whatever the runtime wrote", async () => {
+  const scene = new Scene();
+  await scene.files.makeDirectory(directory, 0o755);
+  await scene.files.write(`${directory}/0.log`, line("one").replace(".000000001", ".25"), 0o640);
+  assert.equal(await scene.current("Running", { timestamps: true }), 0);
+  assert.equal(scene.printed, "2026-11-20T14:02:00.250000000Z one\n");
 });

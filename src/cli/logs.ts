@@ -1,5 +1,6 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { LogLine } from "../logs/cri-log.ts";
+import { fixedTime } from "../logs/line-time.ts";
 import { followLog, type LogRange, readLog } from "../logs/reader.ts";
 import { FileError } from "../ports/files.ts";
 import type { MachineContext } from "./machine-context.ts";
@@ -125,7 +126,7 @@ export class LogOutput {
     if (line.stream !== this.#stream) await this.#flush();
     this.#stream = line.stream;
     this.#hasPrinted = true;
-    if (this.#options.timestamps === true && line.start && line.time !== "") this.#push(`${line.time} `);
+    if (this.#options.timestamps === true && line.start && line.time !== "") this.#push(`${fixedTime(line.time)} `);
     this.#push(this.#terminal.isTerminal(line.stream) ? terminalText(new TextDecoder().decode(line.text)) : line.text);
     if (line.end) this.#push("\n");
     if (this.#options.follow === true || this.#bytes >= FLUSH_BYTES) await this.#flush();

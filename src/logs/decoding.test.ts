@@ -5,6 +5,13 @@ import { LineDecoding, TextDecoding, type TextOptions } from "./decoding.ts";
 
 const times = ["2026-11-20T14:00:00Z", "2026-11-20T14:00:00.000000001+01:00", "2027-01-01T00:00:00.5Z"] as const;
 
+/** As clients get them. */
+const shown: ReadonlyMap<string, string> = new Map([
+  [times[0], "2026-11-20T14:00:00.000000000Z"],
+  [times[1], times[1]],
+  [times[2], "2027-01-01T00:00:00.500000000Z"],
+]);
+
 /** Lines as runtimes write them, including partial and torn ones, and text that only looks like them. */
 const rawLine = fc.oneof(
   fc
@@ -34,7 +41,8 @@ function rendered(
   return lines
     .filter(({ stream }) => wanted === undefined || stream === wanted)
     .map(({ time, text, start, end }) => {
-      return `${timestamps && start && time !== "" ? `${time} ` : ""}${Buffer.from(text).toString()}${end ? "\n" : ""}`;
+      const prefix = timestamps && start && time !== "" ? `${shown.get(time)} ` : "";
+      return `${prefix}${Buffer.from(text).toString()}${end ? "\n" : ""}`;
     })
     .join("");
 }

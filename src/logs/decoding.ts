@@ -1,5 +1,6 @@
 import { asBuffer, type CriLineParts, latin1, type LogStream } from "./cri-line.ts";
 import { CriLogDecoder, type LineSink, type LogLine } from "./cri-log.ts";
+import { fixedTime } from "./line-time.ts";
 
 /** Decodes the bytes of a log as they are read. */
 export interface Decoding<T> {
@@ -25,7 +26,7 @@ export type TimeFilter = (time: string) => boolean;
 export interface TextOptions {
   /** Undefined: both. */
   readonly stream: LogStream | undefined;
-  /** Prefix each line with its time. */
+  /** Prefix each line with its time ({@link fixedTime}). */
   readonly timestamps: boolean;
   readonly include: TimeFilter | undefined;
 }
@@ -112,7 +113,12 @@ export class LineDecoding extends FilteredDecoding<LogLine[]> {
 }
 
 const newline = 0x0a;
-const space = 0x20;
+const point = 0x2e;
+const letterZ = 0x5a;
+/** `2026-11-20T14:02:11.123456789Z` */
+const fixedLength = 30;
+/** By how much {@link fixedTime} may lengthen a time. */
+const paddingBytes = 10;
 
 /**
  * The container's text, copied from the log without the runtime's prefixes. Creates no objects for lines, which makes
@@ -138,19 +144,16 @@ export class TextDecoding extends FilteredDecoding<Uint8Array> {
   protected override addWhole(bytes: Buffer, begin: number, end: number, parts: Readonly<CriLineParts>): void {
     const { timeEnd, stream, textBegin } = parts;
     if (this.#stream !== undefined && stream !== this.#stream) return;
-    this.#reserve(end - begin + 1);
-    if (this.#timestamps) this.#copy(bytes, begin, timeEnd + 1);
+    this.#reserve(end - begin + 1 + paddingBytes);
+    if (this.#timestamps) this.#addTime(bytes, begin, timeEnd);
     this.#copy(bytes, textBegin, end);
     this.#byte(newline);
   }
 
   protected override addPiece({ time, stream, text, start, end }: LogLine): void {
     if (this.#stream !== undefined && stream !== this.#stream) return;
-    this.#reserve(time.length + text.length + 2);
-    if (this.#timestamps && start && time !== "") {
-      this.#length += this.#text.write(time, this.#length, "latin1");
-      this.#byte(space);
-    }
+    this.#reserve(time.length + text.length + 2 + paddingBytes);
+    if (this.#timestamps && start && time !== "") this.#write(`${fixedTime(time)} `);
     this.#copy(asBuffer(text), 0, text.length);
     if (end) this.#byte(newline);
   }
@@ -160,6 +163,17 @@ export class TextDecoding extends FilteredDecoding<Uint8Array> {
     this.#text = Buffer.alloc(0);
     this.#length = 0;
     return text;
+  }
+
+  /** Creates no string for a time that is shown as it was written. */
+  #addTime(bytes: Buffer, begin: number, end: number): void {
+    const isFixed = end - begin === fixedLength && bytes[begin + 19] === point && bytes[end - 1] === letterZ;
+    if (isFixed) this.#copy(bytes, begin, end + 1);
+    else this.#write(`${fixedTime(latin1(bytes, begin, end))} `);
+  }
+
+  #write(text: string): void {
+    this.#length += this.#text.write(text, this.#length, "latin1");
   }
 
   #copy(bytes: Buffer, begin: number, end: number): void {
