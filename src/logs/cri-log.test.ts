@@ -76,6 +76,34 @@ test("an endless line is returned in bounded pieces", () => {
   );
 });
 
+/** The lines of the pieces, each as stream, time and text; unfinished ones without a full stop. */
+function joined(pieces: readonly LogLine[]): string[] {
+  const lines: string[] = [];
+  for (const { time, stream, text, start, end } of pieces) {
+    const head = start ? `${stream} ${time} ` : (lines.pop() ?? "");
+    lines.push(`${head}${new TextDecoder().decode(text)}${end ? "." : ""}`);
+  }
+  return lines;
+}
+
+test("a raw line of several MiB is one line of its stream and time, in bounded pieces", () => {
+  const time = "2026-11-20T14:00:00.000000001Z";
+  const long = "x".repeat(3 << 20);
+  const bytes = bytesOf(
+    raw(long) + raw("begun ", "P") + raw(long, "P") + raw("rest") + `${long}\n` + raw("next") + raw(long).trimEnd(),
+  );
+  for (const size of [1 << 16, 1 << 18, 999_999]) {
+    const decoder = new LineDecoding(undefined);
+    const pieces: LogLine[] = [];
+    for (let at = 0; at < bytes.length; at += size) pieces.push(...decoder.push(bytes.subarray(at, at + size)));
+    pieces.push(...decoder.end());
+    const lines = [`${time} ${long}`, `${time} begun ${long}rest`, ` ${long}`, `${time} next`, `${time} ${long}`];
+    // Not deepEqual: it would show megabytes.
+    assert.ok(joined(pieces).join("\n") === lines.map((line) => `stdout ${line}.`).join("\n"), `in chunks of ${size}`);
+    assert.ok(pieces.every(({ text }) => text.length <= (1 << 20) + size));
+  }
+});
+
 test("invalid UTF-8 passes unchanged", () => {
   const decoder = new LineDecoding(undefined);
   const bytes = Buffer.concat([

@@ -36,6 +36,14 @@ interface OpenLine {
   given: boolean;
 }
 
+/** A raw line of which a part was passed before its newline was read. */
+interface CutLine {
+  readonly open: OpenLine;
+  readonly stream: LogStream;
+  /** As in {@link CriLineParts}. */
+  readonly partial: boolean;
+}
+
 /**
  * Turns the bytes of CRI log files into lines, joining split ones. Bytes may come in chunks of any size, and a line
  * begun in one file (before a rotation) may end in the next.
@@ -44,6 +52,8 @@ export class CriLogDecoder {
   readonly #sink: LineSink;
   #rest: Uint8Array = EMPTY;
   readonly #open = new Map<LogStream, OpenLine>();
+  /** The next bytes belong to it: only its first ones had a prefix. */
+  #cut: CutLine | undefined;
   readonly #parts = emptyParts();
 
   constructor(sink: LineSink) {
@@ -52,7 +62,7 @@ export class CriLogDecoder {
 
   push(chunk: Uint8Array): void {
     let bytes = asBuffer(chunk);
-    let begin = 0;
+    let begin = this.#cut === undefined ? 0 : this.#goOn(this.#cut, bytes, 0);
     if (this.#rest.length > 0) {
       // Only the pending line is assembled: the rest is not copied.
       const end = bytes.indexOf(NEWLINE);
@@ -66,10 +76,7 @@ export class CriLogDecoder {
       this.#line(bytes, begin, end);
       begin = end + 1;
     }
-    if (bytes.length - begin > MAX_LINE_BYTES) {
-      this.#line(bytes, begin, bytes.length);
-      begin = bytes.length;
-    }
+    if (bytes.length - begin > MAX_LINE_BYTES) begin = this.#cutOff(bytes, begin);
     this.#rest = new Uint8Array(bytes.subarray(begin));
   }
 
@@ -77,6 +84,7 @@ export class CriLogDecoder {
   endFile(): void {
     if (this.#rest.length > 0) this.#line(asBuffer(this.#rest), 0, this.#rest.length);
     this.#rest = EMPTY;
+    if (this.#cut !== undefined) this.#close(this.#cut);
   }
 
   /** No more for now: pending lines are passed as they are. */
@@ -98,7 +106,44 @@ export class CriLogDecoder {
   /** The file was truncated while being read: pending lines are dropped. */
   reset(): void {
     this.#rest = EMPTY;
+    this.#cut = undefined;
     this.#open.clear();
+  }
+
+  /** Passes what there is of a line whose newline is not in sight; returns the end of the bytes. */
+  #cutOff(bytes: Buffer, begin: number): number {
+    const parts = this.#parts;
+    const isCri = findCriParts(bytes, begin, bytes.length, parts);
+    const { stream, partial } = parts;
+    // Text in another format is a line of its own, whatever is open.
+    const cut: CutLine = isCri
+      ? { open: this.#opened(bytes, begin), stream, partial }
+      : { open: openLine(""), stream: "stdout", partial: false };
+    this.#cut = cut;
+    return this.#goOn(cut, bytes, isCri ? parts.textBegin : begin);
+  }
+
+  /** Passes the next bytes of the line up to its newline; returns where the line after it begins. */
+  #goOn(cut: CutLine, bytes: Buffer, begin: number): number {
+    const newline = bytes.indexOf(NEWLINE, begin);
+    const end = newline < 0 ? bytes.length : newline;
+    if (end > begin) {
+      cut.open.parts.push(bytes.subarray(begin, end));
+      cut.open.bytes += end - begin;
+    }
+    if (newline < 0) this.#giveBegun(cut.open, cut.stream);
+    else this.#close(cut);
+    return newline < 0 ? end : newline + 1;
+  }
+
+  #close({ open, stream, partial }: CutLine): void {
+    this.#cut = undefined;
+    if (partial) {
+      if (open.bytes > 0) this.#giveBegun(open, stream);
+      return;
+    }
+    this.#sink.piece(pieceOf(open, stream, true));
+    if (this.#open.get(stream) === open) this.#open.delete(stream);
   }
 
   #line(bytes: Buffer, begin: number, end: number): void {
@@ -113,12 +158,8 @@ export class CriLogDecoder {
   }
 
   #part(bytes: Buffer, begin: number, end: number): void {
-    const { stream, partial, textBegin, timeEnd } = this.#parts;
-    let open = this.#open.get(stream);
-    if (open === undefined) {
-      open = { time: latin1(bytes, begin, timeEnd), parts: [], bytes: 0, given: false };
-      this.#open.set(stream, open);
-    }
+    const { stream, partial, textBegin } = this.#parts;
+    const open = this.#opened(bytes, begin);
     open.parts.push(new Uint8Array(bytes.subarray(textBegin, end)));
     open.bytes += end - textBegin;
     if (!partial) {
@@ -129,12 +170,24 @@ export class CriLogDecoder {
     }
   }
 
+  /** The line that the raw line at `begin` starts or continues. */
+  #opened(bytes: Buffer, begin: number): OpenLine {
+    const { stream, timeEnd } = this.#parts;
+    const open = this.#open.get(stream) ?? openLine(latin1(bytes, begin, timeEnd));
+    this.#open.set(stream, open);
+    return open;
+  }
+
   #giveBegun(open: OpenLine, stream: LogStream): void {
     this.#sink.piece(pieceOf(open, stream, false));
     open.parts = [];
     open.bytes = 0;
     open.given = true;
   }
+}
+
+function openLine(time: string): OpenLine {
+  return { time, parts: [], bytes: 0, given: false };
 }
 
 function pieceOf(open: OpenLine, stream: LogStream, end: boolean): LogLine {

@@ -67,6 +67,23 @@ test("the text of a log consists of its lines' text, for any fragmentation and f
   );
 });
 
+test("all of a raw line of several MiB is of its stream and its time", () => {
+  const bytes = Buffer.from(
+    `${times[0]} stderr F ${"x".repeat(3 << 20)}\n${times[2]} stdout F ${"y".repeat(3 << 20)}\n${times[0]} stdout F z\n`,
+  );
+  const render = (wanted: Partial<TextOptions>): string => {
+    const decoding = new TextDecoding({ stream: undefined, timestamps: false, include: undefined, ...wanted });
+    let text = "";
+    for (let at = 0; at < bytes.length; at += 1 << 18) {
+      text += Buffer.from(decoding.push(bytes.subarray(at, at + (1 << 18)))).toString();
+    }
+    return text.replaceAll(/x{2,}/g, "x").replaceAll(/y{2,}/g, "y");
+  };
+  assert.equal(render({}), "x\ny\nz\n");
+  assert.equal(render({ stream: "stdout" }), "y\nz\n");
+  assert.equal(render({ include: (time) => time.startsWith("2026") }), "x\nz\n");
+});
+
 test("returned text does not change with further reads", () => {
   const decoding = new TextDecoding({ stream: undefined, timestamps: false, include: undefined });
   const first = decoding.push(Buffer.from(`${times[0]} stdout F one\n`));
