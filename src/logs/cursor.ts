@@ -2,7 +2,7 @@ import type { Compression } from "../ports/compression.ts";
 import { FileError, type FileInfo, type Files } from "../ports/files.ts";
 import { CriLogDecoder } from "./cri-log.ts";
 import { type RotatedLog, rotatedLogs } from "./rotated-names.ts";
-import { findTail } from "./tail.ts";
+import { findTail, type TailStart } from "./tail.ts";
 
 /** The file system operations for readers. */
 export type LogFiles = Pick<Files, "stat" | "readRange" | "list" | "watch">;
@@ -81,14 +81,7 @@ export class LogCursor implements AsyncDisposable {
    */
   async seekTail(lines: number | undefined): Promise<number> {
     if (lines === undefined) return 0;
-    const { files } = this.#store;
-    const rotated = await this.#rotated();
-    this.#held = await files.stat(this.#path);
-    this.#after = rotated.at(-1)?.stamp ?? "";
-    const read = (offset: number, length: number): Promise<Uint8Array> =>
-      files.readRange(this.#path, offset, length, { noFollow: true });
-    const tail = await findTail(read, this.#held?.size ?? 0, lines);
-    this.#offset = tail.offset;
+    const { rotated, tail } = await this.#seekInPresent(lines);
     if (lines <= 0 || tail.offset > 0 || tail.skip > 0) return tail.skip;
     // A line counts where it ends. Reading one more line than wanted ensures that the first wanted one did not begin in
     // an earlier file.
@@ -100,6 +93,33 @@ export class LogCursor implements AsyncDisposable {
       missing -= count;
     }
     return 0;
+  }
+
+  /** Seeks in the current file, and tells which rotated ones precede it. */
+  async #seekInPresent(lines: number): Promise<{ readonly rotated: RotatedLog[]; readonly tail: TailStart }> {
+    const { files } = this.#store;
+    let rotated = await this.#rotated();
+    // Bounded: each iteration but the last saw another rotation. An offset in one file is none in the other.
+    for (let attempt = 1; ; attempt++) {
+      const present = await files.stat(this.#path);
+      const tail = await findTail((at, length) => this.#readAt(at, length), present?.size ?? 0, lines);
+      this.#begin(newestOf(rotated));
+      this.#held = present;
+      this.#offset = tail.offset;
+      const later = await this.#rotated();
+      const isPresent = isSameFile(present, await files.stat(this.#path)) && newestOf(later) === newestOf(rotated);
+      if (isPresent || attempt === 10) return { rotated, tail };
+      rotated = later;
+    }
+  }
+
+  /** Nothing when the file is gone. */
+  async #readAt(offset: number, length: number): Promise<Uint8Array> {
+    try {
+      return await this.#store.files.readRange(this.#path, offset, length, { noFollow: true });
+    } catch (error) {
+      return ignoreMissing(error) ?? new Uint8Array(0);
+    }
   }
 
   /** Continues after the rotated file of this stamp. */
@@ -152,6 +172,7 @@ export class LogCursor implements AsyncDisposable {
     this.#more = undefined;
     const info = seen ?? (await files.stat(this.#path));
     if (info === undefined) {
+      if (await this.#rotatedSince()) return undefined;
       this.#isCutShort = this.#held !== undefined && this.#held.size > this.#offset;
       return { kind: "end" };
     }
@@ -275,6 +296,16 @@ function ignoreMissing(error: unknown): undefined {
 function instanceOf(name: string): number | undefined {
   const match = /^(\d+)\.log$/.exec(name);
   return match === null ? undefined : Number(match[1]);
+}
+
+/** Empty: none. */
+function newestOf(rotated: readonly RotatedLog[]): string {
+  return rotated.at(-1)?.stamp ?? "";
+}
+
+/** Also when there is none. */
+function isSameFile(a: FileInfo | undefined, b: FileInfo | undefined): boolean {
+  return a === undefined || b === undefined ? a === b : same(a, b);
 }
 
 function same(a: FileInfo, b: FileInfo): boolean {
