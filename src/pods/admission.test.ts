@@ -23,7 +23,10 @@ const rows: readonly [string, Partial<Port>, Partial<Port>, boolean][] = [
   ["another protocol", { hostPort: 80 }, { hostPort: 80, protocol: "UDP" }, false],
   ["two addresses", { hostPort: 80, hostIP: "10.0.0.1" }, { hostPort: 80, hostIP: "10.0.0.2" }, false],
   ["one of all addresses", { hostPort: 80, hostIP: "10.0.0.1" }, { hostPort: 80 }, true],
-  ["one of all IPv6 addresses", { hostPort: 80, hostIP: "::" }, { hostPort: 80, hostIP: "fd00::1" }, true],
+  ["an empty address, which is all,", { hostPort: 80, hostIP: "10.0.0.1" }, { hostPort: 80, hostIP: "" }, true],
+  ["the IPv6 wildcard beside all", { hostPort: 80, hostIP: "::" }, { hostPort: 80, hostIP: "0.0.0.0" }, true],
+  ["the IPv6 wildcard twice", { hostPort: 80, hostIP: "::" }, { hostPort: 80, hostIP: "::" }, true],
+  ["the IPv6 wildcard beside one address", { hostPort: 80, hostIP: "::" }, { hostPort: 80, hostIP: "fd00::1" }, false],
   ["a port that is not the host's", {}, { hostPort: 80 }, false],
 ];
 

@@ -12,6 +12,12 @@ export function hostPortConflict(pod: Pod, others: readonly Pod[]): string | und
   return undefined;
 }
 
+/**
+ * Only this conflicts with every address, as in the scheduler: otherwise it would assign pods to the node that are rejected
+ * here. `::` is the wildcard of IPv6 alone: a port can be mapped for each family.
+ */
+const anyAddress = "0.0.0.0";
+
 interface HostPort {
   readonly protocol: string;
   readonly ip: string;
@@ -23,13 +29,17 @@ function hostPorts(pod: Pod): HostPort[] {
   return lastingContainers(pod.spec)
     .flatMap((container) => container.ports ?? [])
     .filter((port) => port.hostPort !== undefined && port.hostPort > 0)
-    .map((port) => ({ protocol: port.protocol ?? "TCP", ip: port.hostIP ?? "0.0.0.0", port: port.hostPort ?? 0 }));
+    .map(({ protocol, hostIP, hostPort }) => ({
+      protocol: protocol ?? "TCP",
+      ip: hostIP === undefined || hostIP === "" ? anyAddress : hostIP,
+      port: hostPort ?? 0,
+    }));
 }
 
 function conflict(a: HostPort, b: HostPort): boolean {
-  return a.protocol === b.protocol && a.port === b.port && (a.ip === b.ip || anyAddress(a.ip) || anyAddress(b.ip));
+  return a.protocol === b.protocol && a.port === b.port && isShared(a.ip, b.ip);
 }
 
-function anyAddress(ip: string): boolean {
-  return ip === "" || ip === "0.0.0.0" || ip === "::";
+function isShared(a: string, b: string): boolean {
+  return a === b || a === anyAddress || b === anyAddress;
 }
