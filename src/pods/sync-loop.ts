@@ -13,7 +13,6 @@ import { type AdmissionChain, decideAdmission } from "./admission.ts";
 import { AdmissionQueue } from "./admission-queue.ts";
 import type { ClusterHooks } from "./cluster-hooks.ts";
 import { type Ending, resumed, unwanted } from "./ending.ts";
-import { hostPortConflict } from "./host-ports.ts";
 import type { PodChange } from "./pod-change.ts";
 import type { PodEndings } from "./pod-endings.ts";
 import type { PodKiller } from "./pod-killer.ts";
@@ -151,17 +150,18 @@ export class SyncLoop {
   }
 
   /**
-   * The runtime has it, so it was admitted in this or an earlier run. Its host ports may belong to another pod now,
-   * admitted while this one was an orphan. What the runtime has of a pod that ends says nothing of one that returns under
-   * its UID: that one keeps its place, but may be rejected.
+   * Something of it runs, so it was admitted in this or an earlier run. Its host ports may belong to another pod now,
+   * admitted while this one was an orphan. Remains, as after a restart of the machine, hold nothing and are admitted anew.
+   * What the runtime has of a pod that ends says nothing of one that returns under its UID: that one keeps its place, but
+   * may be rejected.
    */
   #mayRunOn(pod: Pod): boolean {
-    const { pleg, unclaimed, workers } = this.#deps;
+    const { pleg, workers } = this.#deps;
     const { uid } = pod.metadata;
-    if (!pleg.isListed(uid)) return false;
-    // Its remains do not say whether it was rejected.
-    if (!pleg.ran(uid) && hostPortConflict(pod, unclaimed.holding()) !== undefined) return false;
-    const isEnding = (workers.get(uid)?.state.kind ?? "syncing") !== "syncing";
+    const worker = workers.get(uid);
+    const isThere = worker === undefined ? pleg.ran(uid) : pleg.isListed(uid);
+    if (!isThere) return false;
+    const isEnding = worker !== undefined && worker.state.kind !== "syncing";
     return !this.#queue.lost(pod, isEnding ? undefined : "NodePorts");
   }
 }

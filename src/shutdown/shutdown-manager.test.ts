@@ -273,7 +273,7 @@ describe("a shutdown of the node", () => {
     }
   });
 
-  test("starts no pod again that has lost its sandbox while podwright was down, unless it is cancelled", async () => {
+  test("starts no pod again that loses its sandbox when podwright has started in it, unless it is cancelled", async () => {
     for (const isCancelled of [false, true]) {
       const scene = new ShutdownScene(byThree);
       await scene.boot();
@@ -285,12 +285,11 @@ describe("a shutdown of the node", () => {
       scene.login.announce();
       await scene.pass(1000);
       scene.node.kill();
-      for (const { id, config } of scene.world.sandboxes.values()) {
-        if (config.metadata?.uid !== "low") scene.world.stopSandbox(id);
-      }
       const killedMs = scene.clock.nowMs;
       scene.node.start();
-      await scene.pass(5000);
+      await scene.pass(2000);
+      scene.loseSandboxes("high", "job");
+      await scene.pass(3000);
       const later = (): string[] => scene.starts.flatMap(({ atMs, uid }) => (atMs > killedMs ? [uid] : []));
       assert.deepEqual([later(), scene.told("high")], [[], ["Running", undefined]]);
       if (isCancelled) scene.login.cancel();
@@ -299,6 +298,24 @@ describe("a shutdown of the node", () => {
       assert.deepEqual(scene.told("high"), isCancelled ? ["Running", undefined] : ["Failed", "Terminated"]);
       assert.deepEqual(scene.told("job"), ["Succeeded", undefined]);
     }
+  });
+
+  test("rejects a pod that has lost its sandbox before podwright started in it, and leaves one alone that had ended", async () => {
+    const scene = new ShutdownScene(byThree);
+    await scene.boot();
+    scene.add("low", { containers: [deaf("main")], terminationGracePeriodSeconds: 60 });
+    scene.add("high", { containers: [runs("main")], priority: 1000 });
+    scene.add("job", { containers: [ends("main", 500, 0)], priority: 1000, restartPolicy: "OnFailure" });
+    await scene.pass(20_000);
+    using _other = scene.login.lock(() => true);
+    scene.login.announce();
+    await scene.pass(1000);
+    scene.node.kill();
+    scene.loseSandboxes("high", "job");
+    scene.node.start();
+    await scene.pass(5000);
+    assert.deepEqual(scene.told("high"), ["Failed", "NodeShutdown"]);
+    assert.deepEqual(scene.told("job"), ["Succeeded", undefined]);
   });
 
   test("is another one than that before it, which was cancelled while podwright was down", async () => {

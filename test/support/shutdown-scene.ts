@@ -54,6 +54,13 @@ export class ShutdownScene {
     return this.node.pods().find(({ view }) => view.ref.uid === uid)?.status;
   }
 
+  /** With all of their containers. */
+  loseSandboxes(...uids: readonly string[]): void {
+    for (const { id, config } of this.world.sandboxes.values()) {
+      if (uids.includes(config.metadata?.uid ?? "")) this.world.stopSandbox(id);
+    }
+  }
+
   /** Phase and reason. */
   told(uid: string): readonly (string | undefined)[] {
     const { phase, reason } = this.status(uid) ?? {};

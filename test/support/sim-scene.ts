@@ -54,6 +54,7 @@ export class Scene {
   readonly registry = new Registry();
   readonly seen: { readonly atMs: number; readonly what: string }[] = [];
   readonly #rules: Rule[] = [];
+  readonly #resources: { allocatable: Readonly<Record<string, string>> };
 
   /**
    * @param allocatable limits of the node's resources
@@ -71,6 +72,7 @@ export class Scene {
     const { clock, world } = this;
     this.faults = new FaultWindows(clock, {}, () => this.node.setFaults());
     const resources = { ...usualConfig.node.resources, allocatable };
+    this.#resources = resources;
     const config = { ...usualConfig, node: { ...usualConfig.node, resources } };
     const machine = { clock, world, ...(files !== undefined && { files }) };
     const time = { now: () => clock.nowMs, monotonic: () => clock.nowMs };
@@ -87,6 +89,11 @@ export class Scene {
       this.seen.push({ atMs: this.clock.nowMs, what: `${type} ${name}` });
     });
     this.node.start();
+  }
+
+  /** Changes the limits of the node's resources: pods are admitted by these from then on. */
+  limit(allocatable: Readonly<Record<string, string>>): void {
+    this.#resources.allocatable = allocatable;
   }
 
   async pass(ms: number): Promise<void> {

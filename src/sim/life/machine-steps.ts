@@ -30,7 +30,9 @@ export const machineActs = {
       clock.schedule("podwright to be killed in a shutdown", random.integer(0, 20_000), () => {
         strike("podwright killed");
         node.kill();
-        if (random.chance(0.5)) killSandbox(stage, random);
+        const loses = (): void => killSandbox(stage, random);
+        // Before podwright starts again, when the pod is rejected, or after that.
+        if (random.chance(0.5)) clock.schedule("a sandbox to die in a shutdown", random.integer(0, 4000), loses);
         clock.schedule("podwright to be started again", random.integer(0, 3000), () => node.start());
       });
     }
