@@ -13,9 +13,9 @@ import { StartUpGate } from "./start-up-gate.ts";
 const node = { rootDirectory: "/kubelet" };
 const annotations = { "kubernetes.io/config.source": "api" };
 
-const change = (uid: string, op: PodChange["op"] = "add"): PodChange => ({
+const change = (uid: string, op: PodChange["op"] = "add", creationTimestamp?: string): PodChange => ({
   op,
-  pod: podWith({ containers: [] }, { name: uid, uid, annotations }),
+  pod: podWith({ containers: [] }, { name: uid, uid, annotations, ...(creationTimestamp && { creationTimestamp }) }),
   cause: { code: "ManifestAdded", message: "desired at the start" },
 });
 
@@ -108,6 +108,18 @@ describe("the gate of a start", () => {
     read.resolve();
     await settled();
     assert.deepEqual(fixture.uids, ["runs", "ended", "new"]);
+  });
+
+  test("of pods that pass together the oldest come first, whatever their names, after those of manifests", async () => {
+    const fixture = new Fixture();
+    fixture.gate.handle(change("a-newest", "add", "2026-11-20T14:00:02Z"));
+    fixture.gate.handle(change("b-old", "add", "2026-11-20T14:00:01Z"));
+    fixture.gate.handle(change("c-old", "add", "2026-11-20T14:00:01Z"));
+    fixture.gate.handle(change("d-oldest", "add", "2025-11-20T14:00:00Z"));
+    fixture.gate.handle(change("e-manifest"));
+    fixture.gate.handle(change("a-newest", "update"));
+    await fixture.list();
+    assert.deepEqual(fixture.uids, ["e-manifest", "d-oldest", "b-old", "c-old", "a-newest", "a-newest"]);
   });
 
   test("changes of a waiting pod keep their order, those of others pass", async () => {

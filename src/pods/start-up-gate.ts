@@ -40,7 +40,10 @@ export class StartUpGate {
     this.#deps = deps;
   }
 
-  /** @param next takes changes, in an order in which pods that run come first. To be called once, before the first change. */
+  /**
+   * To be called once, before the first change.
+   * @param next takes changes, in an order in which pods that run come first, and among equals the oldest
+   */
   connect(next: (change: PodChange) => void): void {
     this.#next = next;
   }
@@ -102,7 +105,27 @@ export class StartUpGate {
     const changes = Map.groupBy(this.#held, ({ pod }) => isNext(pod.metadata.uid));
     this.#isPassing = true;
     this.#held = changes.get(false) ?? [];
-    for (const change of changes.get(true) ?? []) this.#next(change);
+    for (const change of oldestFirst(changes.get(true) ?? [])) this.#next(change);
     this.#isPassing = false;
   }
+}
+
+/**
+ * In the order in which the pods were created, so that those admitted first are so again where not all have room: servers
+ * list pods by name. Pods without a time, those of manifests, come first; changes of one pod keep their order.
+ */
+function oldestFirst(changes: readonly PodChange[]): PodChange[] {
+  const created = new Map<PodUid, string>();
+  for (const { pod } of changes) {
+    const { uid, creationTimestamp = "" } = pod.metadata;
+    if (!created.has(uid)) created.set(uid, creationTimestamp);
+  }
+  const timeOf = ({ pod }: PodChange): string => created.get(pod.metadata.uid) ?? "";
+  return changes.toSorted((a, b) => compare(timeOf(a), timeOf(b)));
+}
+
+/** RFC 3339 times in UTC are in order as texts. */
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }
