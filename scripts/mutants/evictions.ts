@@ -23,14 +23,14 @@ export const evictionMutants: readonly Mutant[] = [
   {
     name: "rank-takes-high-priority",
     file: "src/eviction/rank.ts",
-    from: "a.priority - b.priority ||",
-    to: "b.priority - a.priority ||",
+    from: "first(a.exceeds, b.exceeds) ||\n    a.priority - b.priority ||",
+    to: "first(a.exceeds, b.exceeds) ||\n    b.priority - a.priority ||",
   },
   {
     name: "rank-takes-small-users",
     file: "src/eviction/rank.ts",
-    from: "over(b) - over(a) ||",
-    to: "over(a) - over(b) ||",
+    from: "a.priority - b.priority ||\n    over(b) - over(a) ||",
+    to: "a.priority - b.priority ||\n    over(a) - over(b) ||",
   },
   {
     name: "conditions-end-at-once",

@@ -163,8 +163,8 @@ export const volumeMutants: readonly Mutant[] = [
     name: "failed-expansion-taken-for-done",
     lives,
     file: "src/csi/expansions.ts",
-    from: "if (!growth.known.isRefused) throw new VolumeError(expansionProblem(error), { cause: error });",
-    to: "",
+    from: "if (isRefused) return false;\n      throw new VolumeError(expansionProblem(error), { cause: error });",
+    to: "return true;",
   },
   {
     name: "removed-before-it-is-unpublished",
