@@ -1,4 +1,5 @@
 import { lifeStarted } from "../../journal/entry.ts";
+import { isRejection } from "../../journal/vocabulary.ts";
 import type { SimEntry } from "../life/node.ts";
 import { attemptOf, nameOf, type SimContainer, type SimSandbox } from "../world-model.ts";
 import { dataText } from "./entry-data.ts";
@@ -13,6 +14,8 @@ export const made: RuleMaker = ({ world }, broken): Rule => {
   const known = new Set<string>();
   /** The attempt of each pod's last sandbox, by UID. */
   const attempts = new Map<string, number>();
+  /** What was left of them is garbage: a later run that admits one begins it anew. */
+  const rejected = new Set<string>();
   const sandboxesOf = (uid = ""): SimSandbox[] =>
     [...world.sandboxes.values()].filter(({ config }) => config.metadata?.uid === uid);
   const instancesOf = ({ pod, container }: SimEntry): SimContainer[] =>
@@ -37,8 +40,12 @@ export const made: RuleMaker = ({ world }, broken): Rule => {
   }
 
   return {
-    reborn: (uid) => void attempts.delete(uid),
+    reborn: (uid) => {
+      attempts.delete(uid);
+      rejected.delete(uid);
+    },
     change: ({ type, podUid: uid, sandbox }) => {
+      if (type === "sandboxRemoved" && rejected.has(uid) && sandboxesOf(uid).length === 0) attempts.delete(uid);
       if (type !== "sandboxStarted" || sandbox === undefined) return;
       const [before = -1, now] = [attempts.get(uid), attemptOf(sandbox)];
       attempts.set(uid, now);
@@ -47,6 +54,7 @@ export const made: RuleMaker = ({ world }, broken): Rule => {
     entry: (entry) => {
       const { kind, what, pod, result } = entry;
       if (what === lifeStarted) known.clear();
+      if (pod !== undefined && isRejection(what)) rejected.add(pod.uid);
       if (what !== "RunPodSandbox" && what !== "CreateContainer") return;
       if (kind === "action" && what === "RunPodSandbox") runsSandbox(pod?.uid ?? "");
       if (kind === "action" && what === "CreateContainer") createsContainer(entry);
