@@ -238,7 +238,7 @@ export class Evictions implements Rule {
     for (const victim of this.#victims) if (atMs < victim.untilMs) this.#after(victim, uid, about, atMs);
     // Its place follows from what was measured before, or from a part.
     if (isInPart || node.resources.stalledPods.has(uid)) return;
-    this.#onData(uid, about, atMs);
+    this.#onData(pod, about, atMs);
     if (message.includes("usage could not be measured now")) return;
     const before = this.#before(pod, about, atMs);
     if (before !== undefined) this.#broken("evictions follow the ranking", `${uid} goes for ${about} before ${before}`);
@@ -305,11 +305,12 @@ export class Evictions implements Rule {
     this.#broken("no second victim where the first sufficed", `${uid} goes for ${about} before ${last} is freed`);
   }
 
-  /** A pod whose usage is unknown does not go while there is another one. */
-  #onData(uid: string, about: Signal, atMs: number): void {
+  /** A pod whose usage is unknown does not go while there is another one; for processes, one of no higher priority. */
+  #onData({ metadata: { uid }, spec: { priority = 0 } }: Pod, about: Signal, atMs: number): void {
     const { node } = this.#scene;
     if (!this.#isHidden(uid, atMs)) return;
     const known = this.#others(uid).find((other) => {
+      if (about === "pid.available" && (other.spec.priority ?? 0) > priority) return false;
       const { isHidden, sinceMs } = node.resources.visibility(other.metadata.uid);
       return !isHidden && sinceMs < atMs - measuredMs && this.#hasRunFor(other.metadata.uid, measuredMs, atMs);
     });
