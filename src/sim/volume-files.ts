@@ -23,9 +23,12 @@ const simUsage: FileSystemUsage = {
 /** {@link VolumeFiles} on in-memory files: same checks, no concurrent changes. */
 export class SimVolumeFiles implements VolumeFiles {
   readonly #files: MemoryFiles;
+  readonly #refusesGroups: (root: string) => boolean;
 
-  constructor(files: MemoryFiles) {
+  /** @param refusesGroups whether the storage of a volume lets nobody change groups, as an export with root_squash */
+  constructor(files: MemoryFiles, refusesGroups: (root: string) => boolean = () => false) {
     this.#files = files;
+    this.#refusesGroups = refusesGroups;
   }
 
   async kind(path: string): Promise<PathKind | undefined> {
@@ -77,6 +80,11 @@ export class SimVolumeFiles implements VolumeFiles {
     const gid = this.#files.ownerOf(root)?.gid ?? 0;
     if (access.onlyOnRootMismatch && info !== undefined && isGivenToGroup({ gid, mode: info.mode }, access)) return 0;
     signal?.throwIfAborted();
+    if (this.#refusesGroups(root)) {
+      const { length } = await this.#files.list(root);
+      access.onRefusal?.({ files: length + 1, problem: `EPERM: operation not permitted, chown '${root}'` });
+      return 0;
+    }
     let [changed, files] = [0, 0];
     for (const { name, type } of await this.#files.list(root)) {
       access.onProgress?.(++files);
