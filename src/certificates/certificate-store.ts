@@ -1,4 +1,5 @@
 import type { CertificateInfo, CertificateTools, KeyPair } from "../ports/certificates.ts";
+import { asError } from "../base/errors.ts";
 import { FileError, type Files } from "../ports/files.ts";
 import { stateOf } from "./validity.ts";
 
@@ -61,7 +62,7 @@ export class CertificateStore {
         if (pair !== undefined && stateOf(pair.chain, nowMs) !== "expired") return pair;
         expired ??= pair;
       } catch (error) {
-        problem ??= error instanceof Error ? error : new Error(String(error));
+        problem ??= asError(error);
       }
     }
     if (problem !== undefined) throw problem;

@@ -232,13 +232,19 @@ test("a volume that is still mounted after its unstage is in use, and unstaged a
   assert.deepEqual([scene.calls, scene.inUse.size, scene.isOnDisk], [["stage", "unstage", "unstage"], 0, false]);
 });
 
-test("a volume that cannot be unstaged is named with the reason, and as silent while its driver does not answer", async () => {
+/** Its driver has refused to unstage the volume once. */
+async function refusedUnstage(): Promise<Scene> {
   const scene = new Scene();
   await scene.register();
   await scene.stage("u1/pv");
   scene.unstaging.push(new RpcError("Internal", "busy", { isStatus: true }));
   scene.release("u1/pv");
   await scene.clock.advance(400);
+  return scene;
+}
+
+test("a volume that cannot be unstaged is named with the reason, and as silent while its driver does not answer", async () => {
+  const scene = await refusedUnstage();
   const held = "volume pv (d) cannot be unstaged: rpc error: code = Internal desc = busy";
   assert.deepEqual([scene.told, scene.waits.hanging], [[`VolumeHeld: ${held}`], []]);
   const hung = Promise.withResolvers<void>();
@@ -256,12 +262,7 @@ test("a volume that cannot be unstaged is named with the reason, and as silent w
 });
 
 test("a volume that a pod uses again waits for no unstage any more", async () => {
-  const scene = new Scene();
-  await scene.register();
-  await scene.stage("u1/pv");
-  scene.unstaging.push(new RpcError("Internal", "busy", { isStatus: true }));
-  scene.release("u1/pv");
-  await scene.clock.advance(400);
+  const scene = await refusedUnstage();
   await scene.stage("u2/pv");
   await scene.clock.advance(1000);
   assert.deepEqual(

@@ -232,17 +232,17 @@ export class Node {
   nodePods(): NodePod[] {
     return this.#kubelet.pods.list().flatMap(({ view, status }) => {
       if (view.pod === undefined) return [];
-      const over = status?.phase === "Succeeded" || status?.phase === "Failed";
-      const ended = view.state.kind === "terminated" || view.state.kind === "finished" || over;
+      const { kind } = view.state;
+      const ended = kind === "terminated" || kind === "finished" || isTerminalPhase(status?.phase);
       return [{ pod: view.pod, status, observed: view.status, ended }];
     });
   }
 
-  /** Pods that are wanted, and those that are still there. */
   #hasEnded(uid: PodUid): boolean {
     return isTerminalPhase(this.#kubelet.statuses.get(uid)?.phase);
   }
 
+  /** Pods that are wanted, and those that are still there. */
   #allPods(): Pod[] {
     const wanted = this.#parts.mux.pods().map(({ pod }) => pod);
     return [...wanted, ...this.#kubelet.pods.list().flatMap(({ view }) => view.pod ?? [])];

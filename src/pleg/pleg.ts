@@ -1,5 +1,5 @@
 import type { EventChannel } from "../base/event-channel.ts";
-import { errorMessage } from "../base/errors.ts";
+import { asError, errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
 import { Places } from "../base/places.ts";
 import type { StartUp } from "../base/start-up.ts";
@@ -310,7 +310,7 @@ export class Pleg {
     } catch (error) {
       if (signal.aborted) return;
       const last = this.#deps.cache.get(uid).status;
-      this.#deps.cache.set(uid, last, error instanceof Error ? error : new Error(String(error)), observed);
+      this.#deps.cache.set(uid, last, asError(error), observed);
       this.#unseen.add(uid);
       return;
     }

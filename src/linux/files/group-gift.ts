@@ -70,8 +70,14 @@ export function topFlags({ followsTop }: Pick<GroupAccess, "followsTop">): numbe
 }
 
 /** Errors of chown and chmod by which storage refuses the change for good; an I/O error does not. */
-const refusing: ReadonlySet<string | undefined> = new Set([
-  ...["EPERM", "EACCES", "EROFS", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EINVAL"],
+const refusing: ReadonlySet<unknown> = new Set([
+  "EPERM",
+  "EACCES",
+  "EROFS",
+  "ENOTSUP",
+  "EOPNOTSUPP",
+  "ENOSYS",
+  "EINVAL",
 ]);
 
 /** As upstream, a refused change leaves the file as it is. */
