@@ -18,7 +18,7 @@ export const machineActs = {
   },
   /**
    * Podwright is killed during a shutdown, once or twice, and restarted; meanwhile another program delays the shutdown, and
-   * a sandbox may be lost.
+   * sandboxes may be lost.
    */
   killInShutdown: (stage, random) => {
     const { node, clock, strike, newPod, want } = stage;
@@ -31,8 +31,10 @@ export const machineActs = {
         strike("podwright killed");
         node.kill();
         const loses = (): void => killSandbox(stage, random);
-        // Before podwright starts again, when the pod is rejected, or after that.
-        if (random.chance(0.5)) clock.schedule("a sandbox to die in a shutdown", random.integer(0, 4000), loses);
+        // Before podwright starts again, when the pod is rejected, or while its group waits for those before it.
+        for (let deaths = random.integer(0, 3); deaths > 0; deaths--) {
+          clock.schedule("a sandbox to die in a shutdown", random.integer(0, 12_000), loses);
+        }
         clock.schedule("podwright to be started again", random.integer(0, 3000), () => node.start());
       });
     }

@@ -1,7 +1,8 @@
 import { isStaticPod } from "../../api/pod-kind.ts";
 import type { Pod } from "../../api/pod.ts";
-import { lifeStarted } from "../../journal/entry.ts";
+import { type Cause, lifeStarted } from "../../journal/entry.ts";
 import type { CauseCode, EntryName } from "../../journal/vocabulary.ts";
+import { tellsRejection } from "../../pods/rejection.ts";
 import type { SimSandbox } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
@@ -19,10 +20,13 @@ const lasting: ReadonlySet<CauseCode> = new Set([
   "InitContainerFailed",
 ]);
 
-/** A static pod that stops for a shutdown which is cancelled meanwhile runs again. */
-function lasts(pod: Pod | undefined, code: CauseCode | undefined, isShutdownCancelled: boolean): boolean {
-  if (code === undefined || !lasting.has(code)) return false;
-  return !(code === "Terminated" && isShutdownCancelled && isStatic(pod));
+/**
+ * Not so a rejection, as of remains that are left after a restart of the machine: the next run of podwright judges again.
+ * A static pod that stops for a shutdown which is cancelled meanwhile runs again.
+ */
+function lasts(pod: Pod | undefined, cause: Cause | undefined, isShutdownCancelled: boolean): boolean {
+  if (cause === undefined || !lasting.has(cause.code) || tellsRejection(cause.message)) return false;
+  return !(cause.code === "Terminated" && isShutdownCancelled && isStatic(pod));
 }
 
 function isStatic(pod: Pod | undefined): boolean {
@@ -85,11 +89,7 @@ export const finished: RuleMaker = ({ world, node, clock, pods, unwanted }, brok
       }
       const early = what === "PodTerminated" && [...asked.values()].find(({ uid }) => uid === pod.uid);
       if (unwanted.has(pod.uid)) over.delete(pod.uid);
-      else if (
-        what === "PodTerminated" &&
-        lasts(pods.get(pod.uid), cause?.code, isShutdownCancelled) &&
-        sandboxOf(pod.uid)
-      ) {
+      else if (what === "PodTerminated" && lasts(pods.get(pod.uid), cause, isShutdownCancelled) && sandboxOf(pod.uid)) {
         over.set(pod.uid, { sinceMs: clock.nowMs, life: node.lives });
       }
       if (early) broken("ended pods have stopped completely", `${early.what} of ${pod.uid} is still on its way`);
