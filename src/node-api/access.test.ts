@@ -8,6 +8,8 @@ import { plain } from "./answers.ts";
 import { anonymous, byCertificate, byToken, parseTokenFile } from "./authenticators.ts";
 import { allowKnown } from "./authorizers.ts";
 
+const jane = { commonName: "jane", organizations: [], uids: [], sha256: "0a1b" };
+
 const handler: NodeHandler = async () => plain(200, "done");
 
 function request(path: string, more: Partial<NodeRequest> = {}): NodeRequest {
@@ -59,13 +61,24 @@ test("a certificate provides user and groups, a token those of its line", async 
     seen.push([who.name, ...who.groups]);
     return true;
   };
-  const certificate = { commonName: "jane", organizations: ["system:masters"] };
+  const certificate = { ...jane, organizations: ["system:masters"] };
   await ask([byCertificate, tokens], authorize, request("/pods", { certificate }));
   await ask([byCertificate, tokens], authorize, request("/pods", bearer("s3cret")));
   assert.deepEqual(seen, [
     ["jane", "system:masters", "system:authenticated"],
     ["bob", "dev", "ops", "system:authenticated"],
   ]);
+});
+
+test("authorizers learn a certificate's digest and the user's UID, as from kube-apiserver", async () => {
+  const identify = async (uids: readonly string[]): Promise<unknown> =>
+    await byCertificate(request("/pods", { certificate: { ...jane, uids } }));
+  const [name, groups] = ["jane", ["system:authenticated"]];
+  const extra = { "authentication.kubernetes.io/credential-id": ["X509SHA256=0a1b"] };
+  assert.deepEqual(await identify([]), { name, groups, extra });
+  assert.deepEqual(await identify(["7a1d"]), { name, groups, uid: "7a1d", extra });
+  await assert.rejects(identify(["7a1d", "7a1e"]), /^Error: the client certificate of jane has 2 UIDs$/);
+  await assert.rejects(identify([""]), /^Error: the client certificate of jane has an empty UID$/);
 });
 
 test("an authorization error never grants access", async () => {

@@ -3,11 +3,18 @@ import type { Hashing } from "../ports/hashing.ts";
 import type { Authenticator, Identity } from "./access.ts";
 
 const authenticated = "system:authenticated";
+const credentialId = "authentication.kubernetes.io/credential-id";
 
-/** By client certificate: CN is the user, O are the groups. */
+/** By client certificate: CN is the user, O are the groups; authorizers also learn its digest. */
 export const byCertificate: Authenticator = async ({ certificate }) => {
   if (certificate === undefined) return undefined;
-  return { name: certificate.commonName, groups: [...certificate.organizations, authenticated] };
+  const { commonName: name, organizations, uids, sha256 } = certificate;
+  const [uid, another] = uids;
+  if (another !== undefined || uid === "") {
+    throw new Error(`the client certificate of ${name} has ${uid === "" ? "an empty UID" : `${uids.length} UIDs`}`);
+  }
+  const groups = [...organizations, authenticated];
+  return { name, groups, ...(uid !== undefined && { uid }), extra: { [credentialId]: [`X509SHA256=${sha256}`] } };
 };
 
 const nobody: Identity = { name: "system:anonymous", groups: ["system:unauthenticated"] };

@@ -239,7 +239,7 @@ const verbs: Readonly<Record<string, string>> = {
   PATCH: "patch",
   DELETE: "delete",
 };
-const jane = { certificate: { commonName: "jane", organizations: [] } };
+const jane = { certificate: { commonName: "jane", organizations: [], uids: [], sha256: "0a1b" } };
 
 /** The status of a request by an authenticated client; `101` when the runtime's streams respond. */
 async function status(handler: NodeHandler, request: NodeRequest): Promise<number> {
@@ -319,7 +319,8 @@ describe("the kubelet API", async () => {
       it(`${method} ${path}: the API server is asked for ${subresources.join(", then ")}, and its yes suffices`, async () => {
         const review = (subresource: string): object => {
           const resourceAttributes = { verb, version: "v1", resource: "nodes", name: "node1", subresource };
-          return { user: "jane", groups: ["system:authenticated"], resourceAttributes };
+          const extra = { "authentication.kubernetes.io/credential-id": ["X509SHA256=0a1b"] };
+          return { user: "jane", groups: ["system:authenticated"], extra, resourceAttributes };
         };
         for (const granted of [undefined, ...subresources]) {
           const { reviews, authorize } = reviewing(granted === undefined ? [] : [granted]);

@@ -6,6 +6,10 @@ export interface ClientCertificate {
   readonly commonName: string;
   /** The user's groups. */
   readonly organizations: readonly string[];
+  /** The user's UIDs, of which Kubernetes accepts at most one (attribute 1.3.6.1.4.1.57683.2). */
+  readonly uids: readonly string[];
+  /** SHA-256 of the certificate's DER, in lower-case hexadecimal digits. */
+  readonly sha256: string;
 }
 
 /** A request to the kubelet's API, whose clients are other machines. */

@@ -31,6 +31,19 @@ HwYDVR0jBBgwFoAU19H1+un16HixC5ANyblBfMDqAGUwDwYDVR0TAQH/BAUwAwEB
 pyjexMoCIH6e0/MRgdu0i5umu5rvlvELTrMC4ybOoVL8naWXyvpH
 -----END CERTIFICATE-----
 `;
+/** O=dev, CN=jane, 1.3.6.1.4.1.57683.2=7a1d */
+const withUid = `-----BEGIN CERTIFICATE-----
+MIIBlzCCAT2gAwIBAgIUZ5RrMMtyqnkzpdPrSN/Z8SJzZBcwCgYIKoZIzj0EAwIw
+MjEMMAoGA1UECgwDZGV2MQ0wCwYDVQQDDARqYW5lMRMwEQYJKwYBBAGDwlMCDAQ3
+YTFkMCAXDTI2MTEzMDEzMzk1MVoYDzIxMjYxMTA2MTMzOTUxWjAyMQwwCgYDVQQK
+DANkZXYxDTALBgNVBAMMBGphbmUxEzARBgkrBgEEAYPCUwIMBDdhMWQwWTATBgcq
+hkjOPQIBBggqhkjOPQMBBwNCAARVh6d4Sz13cQ1OMuYb31sxsCYHUHWovA/cab3G
++gnyeBh9tV2Af6RxJG+ndhFhnxNv6jqBel/x0DhDuofHYx0Yoy8wLTAMBgNVHRME
+BTADAQH/MB0GA1UdDgQWBBSVOOusoJWDkhOrcGIykXpxN/J9NjAKBggqhkjOPQQD
+AgNIADBFAiEA7HYy9Zba2C94AFfeA6x/ku042+7X6VjQS7gOuh/ECPsCIAFOcqSQ
+BBQoi5J0rLUu+5X/eVAjb5U1pQ8EMxHH/wLr
+-----END CERTIFICATE-----
+`;
 
 const nowMs = Date.UTC(2027, 0, 1);
 
@@ -39,14 +52,26 @@ function shown(pem: string): ReturnType<ClientCertificates["of"]> {
   const certificate = new X509Certificate(pem);
   return new ClientCertificates(pem, () => nowMs).of({
     authorized: true,
-    getPeerCertificate: () => certificate.toLegacyObject(),
+    getPeerCertificate: () => ({ ...certificate.toLegacyObject() }),
     getPeerX509Certificate: () => certificate,
   });
 }
 
+/** The user's names, with the groups. */
+function namesIn(pem: string): readonly unknown[] {
+  const { commonName, organizations } = shown(pem) ?? {};
+  return [commonName, organizations];
+}
+
 test("of several common names the last is the user's, as in Go, and every organization is a group", () => {
-  assert.deepEqual(shown(twoNames), { commonName: "jane", organizations: ["dev", "ops"] });
-  assert.deepEqual(shown(oneSet), { commonName: "zoe", organizations: ["dev"] });
+  assert.deepEqual(namesIn(twoNames), ["jane", ["dev", "ops"]]);
+  assert.deepEqual(namesIn(oneSet), ["zoe", ["dev"]]);
+});
+
+test("a certificate has its digest, and the UID that Kubernetes' own attribute gives its user", () => {
+  const sha256 = "e4a1d87115de81821dd7d99af20a9b5de8f7e8275ea9510c2599c20ccdf612d7";
+  assert.deepEqual(shown(withUid), { commonName: "jane", organizations: ["dev"], uids: ["7a1d"], sha256 });
+  assert.deepEqual(shown(oneSet)?.uids, []);
 });
 
 test("a certificate without a common name identifies no user", () => {

@@ -2,12 +2,17 @@ import { X509Certificate } from "node:crypto";
 import type { PeerCertificate, TLSSocket } from "node:tls";
 import type { ClientCertificate } from "../../ports/node-server.ts";
 
+/** Kubernetes' attribute of a user's UID, which OpenSSL has no name for. */
+const uidAttribute = "1.3.6.1.4.1.57683.2";
+
 /** No real client chain is longer; a loop in one would never end. */
 const maxChain = 10;
 
 /** The used part of a connection's socket; HTTP/2 has a proxy object for it. */
 interface PeerSocket extends Pick<TLSSocket, "authorized" | "getPeerX509Certificate"> {
-  getPeerCertificate(): Pick<PeerCertificate, "subject" | "valid_to">;
+  getPeerCertificate(): Pick<PeerCertificate, "valid_to" | "fingerprint256"> & {
+    readonly subject: Partial<Readonly<Record<string, string | readonly string[]>>> | undefined;
+  };
 }
 
 /**
@@ -37,11 +42,12 @@ export class ClientCertificates {
 
   of(socket: PeerSocket | undefined): ClientCertificate | undefined {
     if (this.#authorities === undefined || socket?.authorized !== true) return undefined;
-    const { subject, valid_to: validTo } = socket.getPeerCertificate();
+    const { subject, valid_to: validTo, fingerprint256 } = socket.getPeerCertificate();
     // The last of several counts, as in Go; an empty one means no user.
-    const commonName = all(subject?.CN).at(-1) ?? "";
+    const commonName = all(subject?.["CN"]).at(-1) ?? "";
     if (commonName === "" || !(Date.parse(validTo) >= this.#nowMs()) || !this.#vouches(socket)) return undefined;
-    return { commonName, organizations: all(subject.O) };
+    const sha256 = fingerprint256.replaceAll(":", "").toLowerCase();
+    return { commonName, organizations: all(subject?.["O"]), uids: all(subject?.[uidAttribute]), sha256 };
   }
 
   #vouches(socket: PeerSocket): boolean {

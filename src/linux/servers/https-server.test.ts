@@ -38,7 +38,8 @@ async function start(handler: NodeHandler, tls = material): Promise<HttpsServer>
 }
 
 const whoAmI: NodeHandler = async ({ method, path, certificate }) => {
-  return { status: 200, contentType: "text/plain", body: `${method} ${path} ${JSON.stringify(certificate ?? null)}` };
+  const who = certificate && { commonName: certificate.commonName, organizations: certificate.organizations };
+  return { status: 200, contentType: "text/plain", body: `${method} ${path} ${JSON.stringify(who ?? null)}` };
 };
 
 interface Answer {
