@@ -82,8 +82,11 @@ export async function ensureEngine(context: MachineContext, start: EngineStart, 
 /** An engine is still starting, or hangs; another one could only wait for it. */
 async function silent(context: MachineContext): Promise<PodwrightError> {
   const pids = await enginePids(context);
-  const which = pids.length === 1 ? `process ${pids[0]}` : `processes ${pids.join(", ")}`;
-  const message = `the engine (${which}) did not answer within ${START_TIMEOUT_MS / 1000} s`;
+  const [first, ...others] = pids;
+  const which = others.length === 0 ? `process ${first}` : `processes ${pids.join(", ")}`;
+  // It may have ended just now.
+  const shown = first === undefined ? "" : ` (${which})`;
+  const message = `the engine${shown} did not answer within ${START_TIMEOUT_MS / 1000} s`;
   return new PodwrightError(ExitCode.failed, message, {
     remedy: `see ${engineLogPath(context)}; if it is still starting, run the command again later`,
   });

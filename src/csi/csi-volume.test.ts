@@ -47,13 +47,27 @@ async function publishAgain({ upkeeps = [] }: PreparedVolume): Promise<void> {
   await upkeeps[0]?.run(new AbortController().signal, noAttachment, new Emitter());
 }
 
-test("republishing gives the pod's group what the driver has written since", async () => {
-  const scene = new CsiScene();
+/** A volume whose files get its pod's group. */
+async function groupedVolume(scene: CsiScene): Promise<PreparedVolume> {
   await scene.begin();
   const pod = podOf("u1");
   const grouped: Pod = { ...pod, spec: { ...pod.spec, securityContext: { fsGroup: 2000 } } };
   const csi = { driver: "d", volumeHandle: "h", fsType: "ext4" };
-  const prepared = await scene.setUp(grouped, csiSpec({ csi, accessModes: ["ReadWriteOnce"] }));
+  return await scene.setUp(grouped, csiSpec({ csi, accessModes: ["ReadWriteOnce"] }));
+}
+
+test("storage that refuses groups is noted with the set-up, not each time that the volume is republished", async () => {
+  const scene = new CsiScene();
+  scene.refusesGroups = true;
+  const prepared = await groupedVolume(scene);
+  await publishAgain(prepared);
+  assert.deepEqual(scene.effects, ["nodeStageVolume", "nodePublishVolume", "nodePublishVolume"]);
+  assert.equal(scene.entries.filter(({ what }) => what === "VolumeGroupRefused").length, 1);
+});
+
+test("republishing gives the pod's group what the driver has written since", async () => {
+  const scene = new CsiScene();
+  const prepared = await groupedVolume(scene);
   const token = `${prepared.hostPath}/token`;
   await scene.files.write(token, "renewed", 0o600);
   await publishAgain(prepared);

@@ -112,7 +112,7 @@ export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume
       await this.#publish(found);
       return found;
     });
-    await this.#step(complete, signal, () => this.#form.complete(caller));
+    await this.#step(complete, signal, () => this.#form.complete(caller, false));
     await this.#expand(caller);
     if (this.#label !== undefined) this.#parts.observer?.seLinuxVolume("admitted", this.source.driver);
     this.#publication.state = "published";
@@ -154,7 +154,9 @@ export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume
       return found;
     });
     // A device is mapped already, and its Events are not repeated.
-    if (this.source.mode === "Filesystem") await this.#step(complete, signal, () => this.#form.complete(caller));
+    if (this.source.mode === "Filesystem") {
+      await this.#step(complete, signal, () => this.#form.complete(caller, true));
+    }
     this.#publication.publishedAtMs = this.#parts.clock.monotonic();
   }
 

@@ -90,8 +90,8 @@ export class MountForm implements VolumeForm {
     await removeVolumeDirectory(this.#parts, this.#directory, this.target);
   }
 
-  async complete(caller: Caller): Promise<void> {
-    await giveToGroup(this.#parts, this.#pod, this.#source, this.target, caller);
+  async complete(caller: Caller, isAgain: boolean): Promise<void> {
+    await giveToGroup(this.#parts, this.#pod, this.#source, { target: this.target, isAgain }, caller);
   }
 
   get #directory(): string {
@@ -107,7 +107,7 @@ async function giveToGroup(
   parts: CsiVolumeParts,
   pod: Pod,
   { readOnly, fsType, accessModes, lifecycle, handle, driver: driverName }: CsiSource,
-  target: string,
+  { target, isAgain }: { readonly target: string; readonly isAgain: boolean },
   { client, driver, signal }: Caller,
 ): Promise<void> {
   const gid = pod.spec.securityContext?.fsGroup;
@@ -117,7 +117,7 @@ async function giveToGroup(
   if (!givesToGroup({ fsGroup: gid, readOnly, fsType, accessModes: modes }, groupPolicy(driver))) return;
   try {
     const plugin = pluginLabel(csiDirectoryName, driverName);
-    await giveVolumeToGroup(parts, pod, { directory: target, shown: target, gid, plugin }, signal);
+    await giveVolumeToGroup(parts, pod, { directory: target, shown: target, gid, plugin, isAgain }, signal);
   } catch (error) {
     signal.throwIfAborted();
     throw new VolumeError(`applyFSGroup failed for vol ${handle}: ${errorMessage(error)}`, { cause: error });

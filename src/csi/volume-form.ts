@@ -32,6 +32,6 @@ export interface VolumeForm {
   save(seLinuxLabel: string | undefined): Promise<void>;
   /** After a call that definitely published nothing. */
   discard(): Promise<void>;
-  /** The steps after its publish. */
-  complete(caller: Caller): Promise<void>;
+  /** The steps after its publish. @param isAgain the volume is in use, and was completed before */
+  complete(caller: Caller, isAgain: boolean): Promise<void>;
 }

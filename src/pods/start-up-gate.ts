@@ -1,3 +1,4 @@
+import { byCreation } from "../api/creation-order.ts";
 import { isDeleted } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PodUid } from "../base/ids.ts";
@@ -110,22 +111,10 @@ export class StartUpGate {
   }
 }
 
-/**
- * In the order in which the pods were created, so that those admitted first are so again where not all have room: servers
- * list pods by name. Pods without a time, those of manifests, come first; changes of one pod keep their order.
- */
+/** Changes of one pod keep their order. */
 function oldestFirst(changes: readonly PodChange[]): PodChange[] {
-  const created = new Map<PodUid, string>();
-  for (const { pod } of changes) {
-    const { uid, creationTimestamp = "" } = pod.metadata;
-    if (!created.has(uid)) created.set(uid, creationTimestamp);
-  }
-  const timeOf = ({ pod }: PodChange): string => created.get(pod.metadata.uid) ?? "";
-  return changes.toSorted((a, b) => compare(timeOf(a), timeOf(b)));
-}
-
-/** RFC 3339 times in UTC are in order as texts. */
-function compare(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
+  const first = new Map<PodUid, Pod>();
+  for (const { pod } of changes) if (!first.has(pod.metadata.uid)) first.set(pod.metadata.uid, pod);
+  const asFirst = ({ pod }: PodChange): Pod => first.get(pod.metadata.uid) ?? pod;
+  return changes.toSorted((a, b) => byCreation(asFirst(a), asFirst(b)));
 }

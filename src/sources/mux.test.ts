@@ -49,6 +49,17 @@ test("changes are delivered as additions, updates of the same UID and removals, 
   assert.deepEqual(fixture.set("file"), ["remove 1", "remove 3"]);
 });
 
+test("pods that come together are added by their creation, those without a time first", () => {
+  const fixture = new Fixture();
+  const created = (uid: string, creationTimestamp: string): SourcedPod => {
+    const { pod, place } = sourced(uid, uid);
+    return { place, pod: { ...pod, metadata: { ...pod.metadata, creationTimestamp } } };
+  };
+  const later = created("a", "2026-11-20T15:00:00Z");
+  const earlier = created("b", "2026-11-20T14:00:00Z");
+  assert.deepEqual(fixture.set("run", later, earlier, sourced("c", "c")), ["add c", "add b", "add a"]);
+});
+
 test("pods are marked with source and time, which an update keeps", async () => {
   const fixture = new Fixture();
   fixture.set("http", sourced("a", "1"));

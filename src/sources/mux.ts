@@ -1,5 +1,6 @@
 import type { PodUid } from "../base/ids.ts";
 import { podRef } from "../runtime/pod-ref.ts";
+import { byCreation } from "../api/creation-order.ts";
 import { fullName } from "../api/full-name.ts";
 import type { Pod } from "../api/pod.ts";
 import { formatTime } from "../base/time.ts";
@@ -168,15 +169,17 @@ export class PodMux {
       this.#holders.delete(fullName(running.pod.metadata));
       this.#remove(running, graceSeconds?.get(uid));
     }
+    const added: Candidate[] = [];
     const updated: Candidate[] = [];
     for (const [uid, candidate] of wanted) {
       const running = this.#running.get(uid);
-      if (running === undefined) this.#add(candidate);
+      if (running === undefined) added.push(candidate);
       else if (running.sourced === candidate.pod) continue;
       else if (running.source !== candidate.source) updated.push(candidate);
       else if (contentOf(running.sourced) !== contentOf(candidate.pod)) updated.push(candidate);
       else this.#keep({ ...running, place: candidate.place, sourced: candidate.pod });
     }
+    for (const candidate of added.toSorted((a, b) => byCreation(a.pod, b.pod))) this.#add(candidate);
     for (const candidate of updated) this.#update(candidate);
     this.#rememberFiles(wanted);
     this.#tellContests();

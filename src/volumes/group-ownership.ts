@@ -53,13 +53,15 @@ export interface VolumeToGive {
   readonly followsTop?: true;
   /** Upstream's full name of its plugin. */
   readonly plugin: string;
+  /** The pod uses it, and its set-up has reported what storage refuses. */
+  readonly isAgain?: boolean;
 }
 
 /** Applies a pod's fsGroup to a volume that outlives its pods, following fsGroupChangePolicy; reports its progress. */
 export async function giveVolumeToGroup(
   { clock, journal, volumeFiles, observer }: GroupOwnershipParts,
   pod: Pod,
-  { directory, shown, plugin, ...access }: VolumeToGive,
+  { directory, shown, plugin, isAgain = false, ...access }: VolumeToGive,
   signal: AbortSignal,
 ): Promise<void> {
   const at = shown.indexOf(pod.metadata.uid);
@@ -79,6 +81,7 @@ export async function giveVolumeToGroup(
     const onlyOnRootMismatch = pod.spec.securityContext?.fsGroupChangePolicy === "OnRootMismatch";
     const onProgress = (inspected: number): void => void (files = inspected);
     const onRefusal = ({ files: refused, problem }: GroupRefusal): void => {
+      if (isAgain) return;
       const count = refused === 1 ? "1 file" : `${refused} files`;
       const message = `volume at ${shown} keeps the group or the permissions of ${count}: storage refused the change (${problem})`;
       journal.record({ kind: "note", what: "VolumeGroupRefused", message, pod: podRef(pod) });

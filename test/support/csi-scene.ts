@@ -46,6 +46,8 @@ export class CsiScene {
   readonly mounts = new SimMounts();
   readonly loopDevices = new SimLoopDevices();
   readonly entries: JournalInput[] = [];
+  /** The storage lets nobody change groups. */
+  refusesGroups = false;
   readonly calls: Call[] = [];
   /** NodeServiceCapability.RPC.Type, by number: staging and expanding. */
   capabilities: readonly number[] = [1, 3];
@@ -113,7 +115,7 @@ export class CsiScene {
     objects.connect(async () => {});
     this.plugin = new CsiPlugin({
       ...{ clock, files, mounts, loopDevices, names, journal, log: silentLog },
-      volumeFiles: new SimVolumeFiles(files),
+      volumeFiles: new SimVolumeFiles(files, () => this.refusesGroups),
       drivers: this.drivers,
       objects,
       calls: { secret: async () => undefined, token: async () => ({ token: "", expirationTimestamp: "" }) },
