@@ -64,6 +64,25 @@ describe("a pod of the API server", () => {
     );
   });
 
+  test("is rejected if a claim gives it its extended resources, as soon as its status names it", () => {
+    const requestMappings = [{ containerName: "app", resourceName: "example.org/gpu", requestName: "container-0" }];
+    const claim = { resourceClaimName: "web-extended-resources-x7k2p", requestMappings };
+    const limits = { "example.org/gpu": 1 };
+    const sent = (status: object): object => {
+      return { metadata, spec: { containers: [{ ...spec.containers[0], resources: { limits } }] }, status };
+    };
+    const text = "status.extendedResourceClaimStatus: not supported: podwright does not allocate devices yet";
+    const bound = sent({ ...running, extendedResourceClaimStatus: claim });
+    assert.equal(apiPods.decode(structuredClone(bound)).unsupported, text);
+    // What is wrong with the rest of the status does not matter.
+    assert.equal(apiPods.decode(sent({ extendedResourceClaimStatus: claim })).unsupported, text);
+    const before = apiPods.decode(sent({ ...running, extendedResourceClaimStatus: null }));
+    assert.equal(before.unsupported, "");
+    const after = apiPods.decode(structuredClone(bound), before);
+    assert.equal(after.unsupported, text);
+    assert.equal(apiPods.decode(sent(running), after).unsupported, "");
+  });
+
   test("starts without a status if its status is invalid", () => {
     const broken = [
       5,

@@ -18,7 +18,10 @@ export interface ApiPod extends Pod {
   readonly unsupported: string;
   /** Fields were left out, as they can't be read: the spec may say less than the server's. */
   readonly isPartial: boolean;
-  /** All that the server sent but its status and version, as text: while that stays the same, only these have changed. */
+  /**
+   * All that the server sent but its version and what only reports of its status, as text: while that stays the same,
+   * only these have changed.
+   */
   readonly definition: string;
 }
 
@@ -83,9 +86,11 @@ function decodeApiPod(value: unknown, before?: ApiPod): ApiPod {
 
 function definitionOf(sent: unknown): string {
   if (!isRecord(sent)) return "";
-  const { status: _status, metadata, ...rest } = sent;
+  const { status, metadata, ...rest } = sent;
   const { resourceVersion: _version, ...stable } = isRecord(metadata) ? metadata : {};
-  return JSON.stringify({ ...rest, metadata: stable });
+  // Not a report, but the scheduler's word on which claim gives the pod its devices.
+  const claim = isRecord(status) ? status["extendedResourceClaimStatus"] : undefined;
+  return JSON.stringify({ ...rest, metadata: stable, claim });
 }
 
 /** The status of a pod as the server sent it; undefined: it has none, or an unusable one. */

@@ -12,8 +12,8 @@ interface UnsupportedField {
   /** Completes "not supported: podwright …". */
   readonly because: string;
   readonly when?: (value: unknown, last: string | number) => boolean;
-  /** Only manifests can't have it: in a pod of an API server it means something. */
-  readonly manifestsOnly?: true;
+  /** Where it is not supported; undefined: everywhere. In a pod of an API server some fields mean something. */
+  readonly only?: "manifest" | "api";
 }
 
 /** In a cluster these are volumes of CSI drivers. */
@@ -41,8 +41,8 @@ const noClasses = "needs an API server for RuntimeClasses (podwright kubelet --k
 /** Fields of every container, wherever the pod has containers. */
 const ofContainers: readonly UnsupportedField[] = [
   { path: "resources.claims.*", because: "does not allocate devices yet" },
-  { path: "resources.limits.*", because: noDevices, when: isExtended, manifestsOnly: true },
-  { path: "resources.requests.*", because: noDevices, when: isExtended, manifestsOnly: true },
+  { path: "resources.limits.*", because: noDevices, when: isExtended, only: "manifest" },
+  { path: "resources.requests.*", because: noDevices, when: isExtended, only: "manifest" },
   { path: "securityContext.windowsOptions", because: "runs Linux containers" },
 ];
 
@@ -51,7 +51,7 @@ const unsupported: readonly UnsupportedField[] = [
   {
     path: "metadata.deletionTimestamp",
     because: "stops a pod when its manifest is removed; remove the field",
-    manifestsOnly: true,
+    only: "manifest",
   },
   ...["iscsi", "fc", "flexVolume"].map((type) => ({
     path: `spec.volumes.*.${type}`,
@@ -65,24 +65,31 @@ const unsupported: readonly UnsupportedField[] = [
   ...removedVolumeSources.map((type) => ({
     path: `spec.volumes.*.${type}`,
     because: "has no in-tree drivers of storage vendors; use CSI",
-    ...(hasSuccessor.has(type) && ({ manifestsOnly: true } as const)),
+    ...(hasSuccessor.has(type) && ({ only: "manifest" } as const)),
   })),
   { path: "spec.volumes.*.emptyDir.medium", because: "does not mount huge pages yet", when: startsWith("HugePages") },
   {
     path: "spec.volumes.*.projected.sources.*.serviceAccountToken",
     because: "needs an API server for it (podwright kubelet --kubeconfig)",
-    manifestsOnly: true,
+    only: "manifest",
   },
   ...["clusterTrustBundle", "podCertificate"].map((source) => ({
     path: `spec.volumes.*.projected.sources.*.${source}`,
     because: "does not request it from the API server yet",
   })),
   ...["spec.runtimeClassName", "spec.overhead.*"].map(
-    (path) => ({ path, because: noClasses, manifestsOnly: true }) as const,
+    (path) => ({ path, because: noClasses, only: "manifest" }) as const,
   ),
   { path: "spec.resourceClaims.*", because: "does not allocate devices yet" },
+  // The claim that a scheduler made for the pod's extended resources.
+  {
+    path: "status.extendedResourceClaimStatus",
+    because: "does not allocate devices yet",
+    when: (value) => value !== null,
+    only: "api",
+  },
   // Pods of an API server are rejected with their own reason.
-  { path: "spec.os.name", because: "runs Linux containers", when: (value) => value !== "linux", manifestsOnly: true },
+  { path: "spec.os.name", because: "runs Linux containers", when: (value) => value !== "linux", only: "manifest" },
   { path: "spec.securityContext.windowsOptions", because: "runs Linux containers" },
   ...["containers", "initContainers", "ephemeralContainers"].flatMap((kind) => {
     return ofContainers.map((field) => ({ ...field, path: `spec.${kind}.*.${field.path}` }));
@@ -119,8 +126,8 @@ export function findUnsupported(pod: PodManifest, from: "manifest" | "api" = "ma
   const found: { readonly rank: number; readonly error: FieldError }[] = [];
   walk(pod, tree, [], (path, value, branch) => {
     for (const { rank, field } of branch.fields) {
-      const { because, when, manifestsOnly } = field;
-      if (manifestsOnly && from === "api") continue;
+      const { because, when, only = from } = field;
+      if (only !== from) continue;
       if (when !== undefined && !when(value, path.at(-1) ?? "")) continue;
       found.push({ rank, error: { path: [...path], detail: `not supported: podwright ${because}` } });
     }
