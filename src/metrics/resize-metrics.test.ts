@@ -29,17 +29,20 @@ function setUp() {
   return { clock, metrics, shown, tell };
 }
 
-function pod(resources: ResourceRequirements, sidecar: ResourceRequirements = {}): Pod {
+function pod(resources: ResourceRequirements, sidecar: ResourceRequirements = {}, first: ResourceRequirements = {}): Pod {
   return podWith(
     {
-      initContainers: [{ name: "side", restartPolicy: "Always", resources: sidecar }, { name: "first" }],
+      initContainers: [
+        { name: "side", restartPolicy: "Always", resources: sidecar },
+        { name: "first", resources: first },
+      ],
       containers: [{ name: "c", resources }],
     },
     ref,
   );
 }
 
-test("requested resizes are counted by resource, requirement and direction", () => {
+test("requested resizes are counted by resource, requirement and direction, also of init containers", () => {
   const { metrics, shown } = setUp();
   metrics.podChanged(pod({ requests: { cpu: "9" } }));
   metrics.podAdded(pod({ requests: { cpu: "100m", memory: "1Gi" }, limits: { cpu: "1" } }));
@@ -47,9 +50,17 @@ test("requested resizes are counted by resource, requirement and direction", () 
   metrics.podChanged(
     pod({ requests: { cpu: "0.1", memory: "1Gi" }, limits: { memory: "2Gi" } }, { limits: { cpu: 2 } }),
   );
+  metrics.podChanged(
+    pod(
+      { requests: { cpu: "0.1", memory: "1Gi" }, limits: { memory: "2Gi" } },
+      { limits: { cpu: 2 } },
+      { requests: { cpu: 1 } },
+    ),
+  );
   assert.deepEqual(shown("kubelet_container_requested_resizes_total").toSorted(), [
     "cpu,limits,add 1",
     "cpu,limits,remove 1",
+    "cpu,requests,add 1",
     "memory,limits,add 1",
     "memory,requests,decrease 1",
     "memory,requests,increase 1",

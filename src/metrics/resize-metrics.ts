@@ -1,4 +1,4 @@
-import { lastingContainers } from "../api/all-containers.ts";
+import { containersOf } from "../api/all-containers.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PodUid } from "../base/ids.ts";
@@ -63,8 +63,8 @@ export class ResizeMetrics {
     const before = this.#wanted.get(pod.metadata.uid);
     this.#wanted.set(pod.metadata.uid, pod);
     if (before === undefined) return;
-    const old = new Map(lastingContainers(before.spec).map((container) => [container.name, container]));
-    for (const container of lastingContainers(pod.spec)) {
+    const old = new Map(containersOf(before.spec).map((container) => [container.name, container]));
+    for (const container of containersOf(pod.spec)) {
       const own = old.get(container.name);
       if (own !== undefined) this.#compare(own, container);
     }
