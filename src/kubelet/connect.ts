@@ -25,7 +25,7 @@ export function connect(
     workers.get(pod.uid)?.probed(cause, result === "failure");
   });
   workers.connect({
-    stopped: () => syncLoop.roomMade(),
+    stopped: (isWanted) => syncLoop.roomMade(isWanted),
     released: (uid) => {
       cluster?.podReleased(uid);
       for (const room of rooms) room.released?.(uid);

@@ -67,21 +67,24 @@ test("requested resizes are counted by resource, requirement and direction, also
   ]);
 });
 
-test("deferred resizes are counted when they are granted, with the duration of granted ones", async () => {
+test("deferred resizes are counted by what let them be granted, with the duration of granted ones", async () => {
   const { clock, shown, tell } = setUp();
   const started = (trigger?: string): void =>
     tell({ kind: "decision", what: "ResizeStarted", ...(trigger && { data: { trigger } }) });
   started();
-  tell({ kind: "decision", what: "ResizeDeferred" });
-  started("PodsRemoved");
+  for (const code of ["ManifestAdded", "PodsRemoved", "ResizeCompleted", "ResizeRetry", "RoomMade"]) started(code);
   await clock.advance(70);
   tell({ kind: "observation", what: "ResizeError" });
   tell({ kind: "observation", what: "ResizeCompleted" });
   tell({ kind: "observation", what: "ResizeCompleted" });
-  tell({ kind: "decision", what: "ResizeDeferred" });
   started("ManifestChanged");
   tell({ kind: "decision", what: "ResizeInfeasible", message: "Node didn't have enough capacity: cpu, requested: 9" });
-  assert.deepEqual(shown("kubelet_pod_deferred_accepted_resizes_total"), ["pods_removed 1", "pod_updated 1"]);
+  assert.deepEqual(
+    shown("kubelet_pod_deferred_accepted_resizes_total"),
+    ["pods_added", "pods_removed", "pod_resized", "periodic_retry", "pod_terminated", "pod_updated"].map(
+      (trigger) => `${trigger} 1`,
+    ),
+  );
   assert.deepEqual(shown("kubelet_pod_resize_duration_milliseconds"), ["false 1", "true 1"]);
   assert.deepEqual(shown("kubelet_pod_infeasible_resizes_total"), ["insufficient_node_allocatable 1"]);
 });

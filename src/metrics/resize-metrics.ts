@@ -10,6 +10,8 @@ import type { Registry } from "./registry.ts";
 
 /** Upstream's words for what makes resizes that wait be judged again; a change of the pod unless it is one of these. */
 const triggers: Readonly<Record<string, string>> = {
+  ManifestAdded: "pods_added",
+  RoomMade: "pod_terminated",
   PodsRemoved: "pods_removed",
   ResizeCompleted: "pod_resized",
   ResizeRetry: "periodic_retry",
@@ -20,8 +22,6 @@ export class ResizeMetrics {
   readonly #now: () => number;
   /** Pods as they were last wanted, by UID. */
   readonly #wanted = new Map<PodUid, Pod>();
-  /** UIDs of pods whose resize was deferred. */
-  readonly #deferred = new Set<PodUid>();
   /** When a resize was granted, by UID. */
   readonly #granted = new Map<PodUid, number>();
   readonly #asked;
@@ -75,14 +75,12 @@ export class ResizeMetrics {
     const { uid } = pod;
     if (what === "PodRemoved" && kind === "input") {
       this.#wanted.delete(uid);
-      this.#deferred.delete(uid);
       this.#granted.delete(uid);
-    } else if (what === "ResizeDeferred") this.#deferred.add(uid);
-    else if (what === "ResizeInfeasible") this.#infeasible.add([detailOf(message)]);
+    } else if (what === "ResizeInfeasible") this.#infeasible.add([detailOf(message)]);
     else if (what === "ResizeStarted") {
+      // Only one that was deferred has it, be it by an earlier run.
       const trigger = data?.["trigger"];
-      const word = typeof trigger === "string" ? triggers[trigger] : undefined;
-      if (this.#deferred.delete(uid)) this.#accepted.add([word ?? "pod_updated"]);
+      if (typeof trigger === "string") this.#accepted.add([triggers[trigger] ?? "pod_updated"]);
       this.#granted.set(uid, this.#now());
     } else if (what === "ResizeCompleted" || what === "ResizeError") this.#tried(uid, what === "ResizeCompleted");
   }

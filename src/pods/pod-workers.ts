@@ -31,8 +31,8 @@ export interface ReturningPod {
 
 /** Receives the ends of pods. */
 export interface WorkersListener {
-  /** The pod has stopped: others may have room. May be called repeatedly. */
-  stopped(): void;
+  /** The pod has stopped: others may have room. May be called repeatedly. @param isWanted some source has it */
+  stopped(isWanted: boolean): void;
   /** The pod has stopped and released its resources. May be called repeatedly. */
   released(uid: PodUid): void;
   /** The pod is gone from the node. */
@@ -300,7 +300,7 @@ export class PodWorkers {
     this.#deps.publish(view, cause);
     const { ref, state } = view;
     if (state.kind !== "terminated") return;
-    this.#listener?.stopped();
+    this.#listener?.stopped(this.#workers.get(ref.uid)?.forgotten !== true);
     if (state.released) this.#listener?.released(ref.uid);
   }
 

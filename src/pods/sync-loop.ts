@@ -71,11 +71,12 @@ export class SyncLoop {
     this.#queue.retry();
   }
 
-  /** A pod has stopped, or the node changed: others may have room now. */
-  roomMade(): void {
+  /** A pod has stopped: others may have room now. @param isWanted some source has it */
+  roomMade(isWanted: boolean): void {
     this.#deps.killer.look();
     this.#queue.retry();
-    this.#deps.allocations.retry({ code: "RoomMade", message: "a pod has stopped, or the node has changed" });
+    const code = isWanted ? "RoomMade" : "PodsRemoved";
+    this.#deps.allocations.retry({ code, message: `a pod that ${isWanted ? "has ended" : "was removed"} has stopped` });
   }
 
   /** Receives a change of the desired pods. */

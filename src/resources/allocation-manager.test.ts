@@ -156,6 +156,9 @@ test("a resize without room is deferred, and granted when a pod leaves", async (
   assert.equal(node.granted("p"), "3");
   assert.equal(node.manager.pending(podUid("p")), undefined);
   assert.deepEqual(node.told(), ["ResizeDeferred p", "ResizeStarted p"]);
+  assert.equal(node.entries.at(-1)?.data?.["trigger"], "PodsRemoved");
+  node.want(pod("p", "4"));
+  assert.equal(node.entries.at(-1)?.data?.["trigger"], undefined);
 });
 
 test("a reverted resize is no longer pending, and a decrease is granted on a full node", async () => {

@@ -214,8 +214,8 @@ export class AllocationManager {
       // The grant was checked against all other present allocations.
       invariant("granted resizes fit the node", over === undefined, () => `${uid}: ${over}`);
       const message = "the requested resources are allocated";
-      // A pending resize names the reason for its retry.
-      const data = entry.pending && { trigger: trigger.code };
+      // A deferred resize names the reason for its retry.
+      const data = entry.pending?.reason === "Deferred" ? { trigger: trigger.code } : undefined;
       const cause = this.#record("ResizeStarted", entry.pod, message, entry.cause, data);
       this.#granted.set(uid, { cause, generation: entry.pod.metadata.generation });
       changed(uid, cause);

@@ -87,6 +87,7 @@ test("a pod that changes while its predecessor with the same UID ends gets more 
   node.remove("stays");
   await scene.pass(60_000);
   assert.equal(quota(), "60000");
+  assert.deepEqual(scene.entries("ResizeStarted")[0]?.data?.["trigger"], "PodsRemoved");
 });
 
 test("a pod that returns with its UID and requests more gets all its resources, also with a pending resize", async () => {
@@ -106,7 +107,10 @@ test("a pending resize is granted as soon as a pod has ended, although its recor
   await scene.pass(10_000);
   assert.equal(scene.entries("ResizeDeferred").length, 1);
   await scene.pass(10_000);
-  assert.equal(scene.entries("ResizeStarted").length, 1);
+  assert.deepEqual(
+    scene.entries("ResizeStarted").map(({ data }) => data?.["trigger"]),
+    ["RoomMade"],
+  );
 });
 
 const withUsers = (uid: string): Pod => podOf({ hostUsers: false, containers: [runs("c")] }, uid, uid);
