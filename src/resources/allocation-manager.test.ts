@@ -8,7 +8,9 @@ import { MemoryFiles } from "../sim/files.ts";
 import { silentLog } from "../sim/machine.ts";
 import { containerWith, podWith } from "../../test/support/pods.ts";
 import { AllocationManager } from "./allocation-manager.ts";
+import { qosClass } from "./qos.ts";
 import type { PendingReason } from "./resize-admission.ts";
+import { decodeCheckpoint, encodeCheckpoint } from "./resource-checkpoint.ts";
 import { ResourceRecord } from "./resource-record.ts";
 
 const cause = { code: "Resync", message: "a test" } as const;
@@ -250,6 +252,48 @@ test("a resize that an earlier run reported as pending stays pending until it is
     assert.deepEqual(node.manager.pending(podUid("p")), pending);
     assert.deepEqual(node.told(), lastTold === pending ? [] : ["ResizeDeferred p"]);
   }
+});
+
+test("a record without pod-level resources, as earlier Go kubelets wrote it, leaves the pod those of its spec", async () => {
+  const node = new TestNode();
+  await node.files.makeDirectory("/root", 0o700);
+  const resources = { limits: { cpu: "2", memory: "20Mi" }, requests: { cpu: "2", memory: "20Mi" } };
+  const containers = new Map([["c", { requests: { cpu: "1", memory: "10Mi" } }]]);
+  const record = encodeCheckpoint(new Map([[podUid("p"), { containers, pod: undefined }]]));
+  for (const name of ["allocated", "actuated"]) await node.files.write(`/root/${name}_pods_state`, record, 0o600);
+  await node.start();
+  const wanted = pod("p", "1", { resources });
+  assert.equal(qosClass(node.manager.allocatedPod(wanted)), "Guaranteed");
+  node.want(wanted);
+  await node.manager.saved();
+  assert.deepEqual(node.told(), []);
+  for (const name of ["allocated", "actuated"]) {
+    const stored = new TextDecoder().decode(await node.files.read(`/root/${name}_pods_state`, 10_000));
+    assert.deepEqual(decodeCheckpoint(stored).get(podUid("p"))?.pod, resources, name);
+  }
+  // From now on a difference is a resize.
+  node.want(pod("p", "1", { resources: { limits: { cpu: "9" }, requests: { cpu: "9" } } }));
+  assert.equal(node.manager.pending(podUid("p"))?.reason, "Infeasible");
+});
+
+test("pod-level resources that a resize adds are judged, in this run and in the next", async () => {
+  const node = new TestNode();
+  await node.start();
+  const adding = (cpu: string): Pod => pod("p", "1", { resources: { requests: { cpu, memory: "10Mi" } } });
+  node.want(pod("other", "2"));
+  node.want(pod("p", "1"));
+  node.want(adding("3"));
+  const told = node.manager.pending(podUid("p"));
+  assert.equal(told?.reason, "Deferred");
+  await node.manager.saved();
+  node.lastTold = told;
+  node.manager = node.make();
+  await node.manager.load();
+  for (const wanted of [...node.pods.values()]) node.want(wanted);
+  assert.equal(node.manager.allocatedPod(adding("3")).spec.resources, undefined);
+  node.want(adding("2"));
+  assert.equal(node.manager.allocatedPod(adding("2")).spec.resources?.requests?.["cpu"], "2");
+  assert.deepEqual(node.told(), ["ResizeDeferred p", "ResizeStarted p"]);
 });
 
 test("an unreadable record is set aside, and pods are allocated their manifests", async () => {

@@ -73,6 +73,8 @@ export class AllocationManager {
   #pods: PodsToAllocate = unconnected;
   readonly #waiting = new Map<PodUid, Waiting>();
   readonly #granted = new Map<PodUid, GrantedResize>();
+  /** Pods of the record that was read, until their allocation is first asked for. */
+  readonly #recorded = new Set<PodUid>();
   /** Pods reported before the record is read. */
   #early: { readonly pod: Pod; readonly cause: Cause }[] | undefined = [];
   #retryAtMs: number;
@@ -91,7 +93,9 @@ export class AllocationManager {
 
   /** Reads the records of earlier runs. Called once, before any pod is synced. */
   async load(): Promise<void> {
-    await Promise.all([this.#deps.allocated.load(), this.#deps.actuated.load()]);
+    const { allocated, actuated } = this.#deps;
+    await Promise.all([allocated.load(), actuated.load()]);
+    for (const uid of allocated.uids()) this.#recorded.add(uid);
     const early = this.#early ?? [];
     this.#early = undefined;
     for (const { pod, cause } of early) this.wanted(pod, cause);
@@ -130,6 +134,7 @@ export class AllocationManager {
 
   /** The pod with its allocation: the same object until either changes. */
   allocatedPod(pod: Pod): Pod {
+    if (this.#recorded.delete(pod.metadata.uid)) this.#complete(pod);
     const resources = this.#deps.allocated.get(pod.metadata.uid);
     const known = this.#allocatedPods.get(pod);
     if (known !== undefined && known.resources === resources) return known.pod;
@@ -191,6 +196,22 @@ export class AllocationManager {
   #forgetOrphans(): void {
     const { allocated, actuated } = this.#deps;
     for (const uid of [...allocated.uids(), ...actuated.uids()]) if (!this.#pods.known(uid)) this.#forget(uid);
+  }
+
+  /**
+   * Go kubelets before 1.36 record no pod-level resources, and cannot resize them: the pod has had those of its spec all
+   * along. Taking them away would change its QoS class, and with that its cgroup.
+   */
+  #complete(pod: Pod): void {
+    const { allocated, actuated } = this.#deps;
+    const { metadata, spec } = pod;
+    // They may be what an earlier run has not granted.
+    if (spec.resources === undefined || this.#pods.lastTold(pod) !== undefined) return;
+    for (const record of [allocated, actuated]) {
+      const known = record.get(metadata.uid);
+      if (known !== undefined && known.pod === undefined) record.setPart(metadata.uid, undefined, spec.resources);
+    }
+    void allocated.saved();
   }
 
   #forget(uid: PodUid): void {
