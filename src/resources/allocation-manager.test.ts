@@ -231,6 +231,21 @@ test("the next run knows earlier allocations, and forgets removed pods", async (
   assert.doesNotMatch(stored, /gone/);
 });
 
+test("a removed pod's allocation is gone for the next run, where a pod may have its UID", async () => {
+  const node = new TestNode();
+  await node.start();
+  node.want(pod("p", "1"));
+  await node.manager.saved();
+  node.pods.clear();
+  node.manager.remove(podUid("p"));
+  await node.world.run(1000);
+  node.manager = node.make();
+  await node.manager.load();
+  node.want(pod("p", "3"));
+  assert.equal(node.granted("p"), "3");
+  assert.deepEqual(node.told(), []);
+});
+
 test("a resize that an earlier run reported as pending stays pending until it is judged, and only news is told", async () => {
   const node = new TestNode();
   await node.start();

@@ -69,9 +69,11 @@ export class ResourceRecord {
     else this.#pods.set(uid, { ...before, containers: new Map(before.containers).set(container, resources ?? {}) });
   }
 
-  /** Forgets a pod. The file is rewritten with the next change: a surplus entry is harmless. */
+  /** Forgets a pod: one that comes back under its UID, in this run or the next, must not get what this one had. */
   remove(uid: PodUid): void {
-    this.#pods.delete(uid);
+    if (!this.#pods.delete(uid)) return;
+    this.#changed = true;
+    void this.saved();
   }
 
   /** UIDs of recorded pods. */
