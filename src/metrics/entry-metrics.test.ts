@@ -1,16 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
+import { podWith } from "../../test/support/pods.ts";
 import { podUid } from "../base/ids.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import type { NameOf } from "../journal/vocabulary.ts";
 import { NodeMetrics } from "./node-metrics.ts";
 
-/** Series of a family after these entries, as `<labels> <value>`; of histograms the number of observations. */
+const pod = { namespace: "ns", name: "web", uid: podUid("u") };
+
+/** Series of a family after these entries. */
 function counted(name: string, entries: readonly JournalInput[]): string[] {
   const metrics = new NodeMetrics(new ManualClock());
-  const pod = { namespace: "ns", name: "web", uid: podUid("u") };
   for (const entry of entries) metrics.recorded({ pod, ...entry });
+  return shown(metrics, name);
+}
+
+/** Series of a family as `<labels> <value>`; of histograms the number of observations. */
+function shown(metrics: NodeMetrics, name: string): string[] {
   const family = metrics.registry.families().find((each) => each.name === name);
   assert.ok(family, name);
   if (family.type === "histogram") {
@@ -18,6 +25,18 @@ function counted(name: string, entries: readonly JournalInput[]): string[] {
   }
   return family.samples.map(({ labels, value }) => `${labels.join(",")} ${value}`);
 }
+
+test("a worker's start is timed from the pod's arrival, and a pod that went without a step is forgotten", () => {
+  const starts = [false, true].map((isGone) => {
+    const metrics = new NodeMetrics(new ManualClock());
+    metrics.podAdded(podWith({}, pod));
+    const cause = { code: "ManifestRemoved", message: "" } as const;
+    if (isGone) metrics.recorded({ kind: "decision", what: "PodFinished", message: "", cause, pod });
+    metrics.runtime.stepped(pod, "syncing", 10);
+    return shown(metrics, "kubelet_pod_worker_start_duration_seconds");
+  });
+  assert.deepEqual(starts, [[" 1"], [" 0"]]);
+});
 
 test("preempted pods are counted by the scarce resource", () => {
   const preempting = (resource: string): JournalInput => {

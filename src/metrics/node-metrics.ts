@@ -72,6 +72,7 @@ export class NodeMetrics {
     this.#entries.recorded(entry);
     this.#resizes.recorded(entry);
     this.nodeStart.recorded(entry);
+    if (entry.what === "PodFinished" && entry.pod !== undefined) this.runtime.podFinished(entry.pod.uid);
   }
 
   podAdded(pod: Pod): void {

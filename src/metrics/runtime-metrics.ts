@@ -243,6 +243,11 @@ export class RuntimeMetrics implements Observer {
   podAdded(uid: PodUid): void {
     this.#added.set(uid, this.#clock.monotonic());
   }
+
+  /** The pod is gone, maybe without a step: it waited for room, or for its name. */
+  podFinished(uid: PodUid): void {
+    this.#added.delete(uid);
+  }
 }
 
 function upkeepInstruments(registry: Registry) {
