@@ -54,6 +54,24 @@ test("the next run corrects a running pod's cgroup, and counts the pod for its c
   assert.deepEqual(machine.applied.get(path), {}, "it is known to be right, and not looked at again");
 });
 
+test("settling takes no memory away that the pod uses, until it uses less", async () => {
+  const machine = new SimCgroups();
+  const cgroups = life(machine);
+  await cgroups.ensure(pod("200m", "2Gi"));
+  machine.use(path, 2 ** 30);
+  const had = (): unknown => {
+    const { cpuQuotaMicroseconds, memoryLimitBytes } = machine.applied.get(path) ?? {};
+    return [cpuQuotaMicroseconds, memoryLimitBytes];
+  };
+  await cgroups.settle(pod("100m", "1Gi"));
+  assert.deepEqual(had(), [10_000, 2 ** 31]);
+  await cgroups.settle(pod("100m", "1Gi"));
+  assert.deepEqual(had(), [10_000, 2 ** 31]);
+  machine.use(path, 2 ** 29);
+  await cgroups.settle(pod("100m", "1Gi"));
+  assert.deepEqual(had(), [10_000, 2 ** 30]);
+});
+
 test("settling creates no missing cgroup", async () => {
   const machine = new SimCgroups();
   await life(machine).settle(pod("1", "1Gi"));

@@ -52,19 +52,28 @@ export class PodCgroups {
 
   /** Creates the pod's cgroup or updates its limits. */
   async ensure(pod: Pod): Promise<void> {
-    using _place = await this.#places.acquire();
-    await this.apply(pod, podCgroupResources(pod, this.#config));
-    await this.#deps.classes.count(pod);
+    await this.#limit(pod, podCgroupResources(pod, this.#config));
   }
 
   /**
    * Sets the limits of a running pod's cgroup unless this run already did: an earlier run may have ended in the middle
-   * of a resize. Ignores a missing cgroup.
+   * of a resize, and one that changes no running container has no other step. Memory that the pod uses is not taken away,
+   * which would get its processes killed: that limit is lowered once it can be. Ignores a missing cgroup.
    */
   async settle(pod: Pod): Promise<void> {
     const { uid } = pod.metadata;
-    if (isDeepStrictEqual(this.#applied.get(uid), this.resourcesOf(pod))) return;
-    if (await this.#deps.cgroups.exists(this.#podPath(qosClass(pod), uid))) await this.ensure(pod);
+    const applied = this.#applied.get(uid);
+    const wanted = this.resourcesOf(pod);
+    if (isDeepStrictEqual(applied, wanted)) return;
+    if (!(await this.#deps.cgroups.exists(this.#podPath(qosClass(pod), uid)))) return;
+    const possible = withUsedMemory(wanted, await this.read(pod));
+    if (!isDeepStrictEqual(applied, possible)) await this.#limit(pod, possible);
+  }
+
+  async #limit(pod: Pod, resources: CgroupResources): Promise<void> {
+    using _place = await this.#places.acquire();
+    await this.apply(pod, resources);
+    await this.#deps.classes.count(pod);
   }
 
   /** Raises the limits of the pod's cgroup to its current allocation; lowers none. */
@@ -170,6 +179,14 @@ export class PodCgroups {
 function isCgroupOf(name: string, containerId: string): boolean {
   const bare = name.replace(/\.scope$/u, "");
   return bare === containerId || (bare.endsWith(`-${containerId}`) && !bare.includes("conmon"));
+}
+
+/** The desired values, with the present limit of memory if the desired one is lower and in use. */
+function withUsedMemory(wanted: CgroupResources, { resources, memoryUsageBytes }: CgroupState): CgroupResources {
+  const { memoryLimitBytes: present } = resources;
+  const limit = wanted.memoryLimitBytes;
+  const isInUse = limit !== undefined && compareLimits(limit, present) < 0 && memoryUsageBytes >= limit;
+  return isInUse ? { ...wanted, memoryLimitBytes: present } : wanted;
 }
 
 /** The desired values that exceed the present ones. −1: no limit. */
