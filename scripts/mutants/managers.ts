@@ -112,9 +112,9 @@ export const managerMutants: readonly Mutant[] = [
   },
   {
     name: "resize-beyond-the-node",
-    file: "src/resources/resize-admission.ts",
-    from: "if (requested.add(used).compare(capacity) <= 0) return undefined;",
-    to: "if (requested.add(used).compare(capacity) !== 2) return undefined;",
+    file: "src/pods/admission.ts",
+    from: "const failures = predicateFailures(pod, others, node, has);",
+    to: "const failures = predicateFailures(pod, [], node, has);",
   },
   {
     name: "allocation-lost-at-restart",

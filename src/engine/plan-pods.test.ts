@@ -78,10 +78,10 @@ test("a wait shows the actual reason that prevents a pod's setup", () => {
 });
 
 test("a resize that is not granted is shown with its reason", () => {
-  const message = "Node didn't have enough capacity: cpu, requested: 9000, capacity: 2000";
+  const message = "Node didn't have enough resource: cpu, requested: 9000, used: 0, capacity: 2000";
   const waits = (reason: "Infeasible" | "Deferred"): unknown => only({ pendingResize: { reason, message } }).waits;
   const wait = { because: [message], until: undefined };
-  assert.deepEqual(waits("Infeasible"), [{ ...wait, text: "its resize is infeasible on this node" }]);
+  assert.deepEqual(waits("Infeasible"), [{ ...wait, text: "its resize is infeasible" }]);
   assert.deepEqual(waits("Deferred"), [{ ...wait, text: "its resize is deferred" }]);
 });
 

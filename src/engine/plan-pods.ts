@@ -109,7 +109,7 @@ function stepsOf(actions: PodActions): PlanStep[] {
 function resizeWaits({ pendingResize }: WorkerPlan): PodPlan["waits"] {
   if (pendingResize === undefined) return [];
   const { reason, message } = pendingResize;
-  const text = reason === "Infeasible" ? "its resize is infeasible on this node" : "its resize is deferred";
+  const text = reason === "Infeasible" ? "its resize is infeasible" : "its resize is deferred";
   return [{ text, because: [message], until: undefined }];
 }
 

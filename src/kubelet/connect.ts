@@ -40,6 +40,7 @@ export function connect(
     known: (uid) => pods.isKnown(uid),
     isOver: (uid) => (workers.get(uid)?.state.kind ?? "syncing") !== "syncing",
     ready: () => gate.hasPassedAll(),
+    objection: (wanted, granted, others) => syncLoop.objection(wanted, granted, others),
     lastTold: (pod) => pendingResize(pod, statuses.get(pod.metadata.uid)),
     changed: (uid, cause) => workers.wake(uid, cause),
   });

@@ -25,7 +25,7 @@ import type { Manager } from "./manager.ts";
  * of the node passes it in, and no file of the kubelet changes for it.
  */
 export interface Room extends Manager {
-  /** Has its say in admission after the kubelet's own handlers. */
+  /** Has its say in admission after the kubelet's own handlers, also when a running pod is resized. */
   readonly admit?: AdmissionHandler;
   /** Whether pods get no sandbox for now, not even admitted ones that lost theirs. Wakes their workers when it ends. */
   readonly holdsStarts?: boolean;

@@ -29,7 +29,11 @@ function setUp() {
   return { clock, metrics, shown, tell };
 }
 
-function pod(resources: ResourceRequirements, sidecar: ResourceRequirements = {}, first: ResourceRequirements = {}): Pod {
+function pod(
+  resources: ResourceRequirements,
+  sidecar: ResourceRequirements = {},
+  first: ResourceRequirements = {},
+): Pod {
   return podWith(
     {
       initContainers: [
@@ -78,7 +82,7 @@ test("deferred resizes are counted by what let them be granted, with the duratio
   tell({ kind: "observation", what: "ResizeCompleted" });
   tell({ kind: "observation", what: "ResizeCompleted" });
   started("ManifestChanged");
-  tell({ kind: "decision", what: "ResizeInfeasible", message: "Node didn't have enough capacity: cpu, requested: 9" });
+  tell({ kind: "decision", what: "ResizeInfeasible", message: "In-place resize of containers with swap …" });
   assert.deepEqual(
     shown("kubelet_pod_deferred_accepted_resizes_total"),
     ["pods_added", "pods_removed", "pod_resized", "periodic_retry", "pod_terminated", "pod_updated"].map(
@@ -86,7 +90,7 @@ test("deferred resizes are counted by what let them be granted, with the duratio
     ),
   );
   assert.deepEqual(shown("kubelet_pod_resize_duration_milliseconds"), ["false 1", "true 1"]);
-  assert.deepEqual(shown("kubelet_pod_infeasible_resizes_total"), ["insufficient_node_allocatable 1"]);
+  assert.deepEqual(shown("kubelet_pod_infeasible_resizes_total"), ["swap_limitation 1"]);
 });
 
 test("interrupted sleep hooks and orphaned pods are counted", () => {

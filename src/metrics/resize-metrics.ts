@@ -118,6 +118,5 @@ function amount(value: string | number | undefined): Quantity {
 
 /** Upstream's words for why; the message says it in others. */
 function detailOf(message: string): string {
-  if (message.startsWith("Node didn't have enough capacity")) return "insufficient_node_allocatable";
   return message.includes("swap") ? "swap_limitation" : "not_resizable";
 }

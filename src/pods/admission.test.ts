@@ -7,7 +7,7 @@ import type { Pod } from "../api/pod.ts";
 import type { Pressure } from "../eviction/pressure.ts";
 import { isRejection } from "../journal/vocabulary.ts";
 import { admissionChain } from "../kubelet/admission-chain.ts";
-import { type Admission, decideAdmission } from "./admission.ts";
+import { type Admission, type AdmissionChain, decideAdmission, resizeObjection } from "./admission.ts";
 import type { NodePlace } from "./predicates.ts";
 import { sysctlAllowlist } from "./sysctl-allowlist.ts";
 
@@ -48,10 +48,22 @@ function decide(pod: Pod, given: Case = {}): Admission {
     ...(given.ending ?? []).map((holder) => ({ pod: holder, ending: true })),
   ];
   const node = { allocatable: given.allocatable ?? {}, place: given.place };
-  const { unsupported = "", pressures = [] } = given;
+  return decideAdmission(pod, chain(given), { holders, node });
+}
+
+function chain({ unsupported = "", pressures = [] }: Case): AdmissionChain {
   const cluster = { runtime: () => undefined, unsupported: () => unsupported };
-  const parts = { admission: security, cluster, pressure: { pressures }, rooms: [], allocations: { wanted: () => {} } };
-  return decideAdmission(pod, admissionChain(parts), { holders, node });
+  return admissionChain({
+    ...{ admission: security, cluster, pressure: { pressures } },
+    ...{ rooms: [], allocations: { wanted: () => {} } },
+  });
+}
+
+/** Why a pod with a request of 1 CPU is not resized to this. */
+function objection(pod: Pod, given: Case): string | undefined {
+  const has = { ...pod, spec: { ...pod.spec, containers: asking("p", { cpu: "1" }).spec.containers } };
+  const node = { allocatable: given.allocatable ?? {}, place: given.place };
+  return resizeObjection(pod, has, given.staying ?? [], chain(given), node);
 }
 
 /** `reason: message` of a refused pod. */
@@ -272,4 +284,38 @@ test("for a critical pod others are preempted, if it lacks nothing else", () => 
       "[(res: cpu, q: 500), ]",
     "what is left when those have gone that may",
   );
+});
+
+test("a pod is resized where it would be admitted; otherwise upstream's word is why not", () => {
+  const tainted = { ...place, taints: [{ key: "k", effect: "NoExecute" }] };
+  const underPressure = "The node had condition: [DiskPressure]. ";
+  const taint = "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate";
+  const lack = "Node didn't have enough resource: cpu, requested: 2000, used: 0, capacity: 1500";
+  const lackBeside = "Node didn't have enough resource: cpu, requested: 2000, used: 1000, capacity: 2500";
+  const cases: readonly (readonly [Partial<Pod["spec"]>, Case, string | undefined])[] = [
+    [{}, { allocatable: { cpu: "2" }, place }, undefined],
+    [{}, { pressures: ["DiskPressure"], allocatable: { cpu: "1500m" }, place: tainted }, underPressure],
+    [critical, { pressures: ["DiskPressure"] }, undefined],
+    [{}, { pressures: ["MemoryPressure"] }, undefined],
+    [{}, { allocatable: { cpu: "1500m" }, place: tainted }, lack],
+    [critical, { allocatable: { cpu: "1500m" }, place: tainted }, taint],
+    [critical, { allocatable: { cpu: "2500m" }, staying: [asking("low", { cpu: "1" })] }, lackBeside],
+    [{ tolerations: [{ operator: "Exists" }] }, { place: tainted }, undefined],
+    [
+      { nodeSelector: { zone: "b" } },
+      { place },
+      "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
+    ],
+    [{}, { unsupported: "spec.volumes.0.nfs: not supported" }, "spec.volumes.0.nfs: not supported"],
+  ];
+  for (const [spec, given, text] of cases) {
+    assert.equal(objection(asking("p", { cpu: "2" }, spec), given), text, JSON.stringify([spec, given]));
+  }
+});
+
+test("a resize is not delayed by resources that it asks no more of, however short the node is of them", () => {
+  const allocatable = { cpu: "1", memory: "1Gi", pods: "1" };
+  const staying = [asking("other", { cpu: "1", memory: "2Gi" })];
+  assert.equal(objection(asking("p", { cpu: "500m" }), { allocatable, staying }), undefined);
+  assert.match(objection(asking("p", { cpu: "500m", memory: "1" }), { allocatable, staying }) ?? "", /memory/);
 });

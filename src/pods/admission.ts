@@ -20,7 +20,8 @@ export interface AdmissionSnapshot {
 
 /**
  * A room's admission handler (upstream's PodAdmitHandler): why a pod must not run here; undefined: no objection.
- * Decides from the snapshot and the room's own state, and changes nothing.
+ * Decides from the snapshot and the room's own state, and changes nothing. Asked of new pods, and of running ones that
+ * are to be resized.
  */
 export type AdmissionHandler = (pod: Pod, snapshot: AdmissionSnapshot) => Rejection | undefined;
 
@@ -68,6 +69,27 @@ export function decideAdmission(
   return { kind: "wait", for: podsOf(holders.filter(({ ending }) => ending)), lacks: textOf(lack) };
 }
 
+/**
+ * Why a running pod is not allocated what it requests now, in upstream's words; undefined: it can be. Asks the handlers
+ * that admit pods, as upstream does; but no pod is preempted for a resize. Pure.
+ * @param has the pod as allocated
+ * @param others every other pod that holds resources, as allocated
+ */
+export function resizeObjection(
+  pod: Pod,
+  has: Pod,
+  others: readonly Pod[],
+  { before, after }: Pick<AdmissionChain, "before" | "after">,
+  node: PredicateNode,
+): string | undefined {
+  const snapshot = { holders: others.map((other) => ({ pod: other, ending: false })), node };
+  const early = firstOf(before, pod, snapshot);
+  if (early !== undefined) return early.message;
+  const failures = predicateFailures(pod, others, node, has);
+  const failure = lastingOf(pod, failures) ?? failures[0];
+  return failure === undefined ? firstOf(after, pod, snapshot)?.message : textOf(failure);
+}
+
 function firstOf(handlers: readonly AdmissionHandler[], pod: Pod, snapshot: AdmissionSnapshot): Rejection | undefined {
   for (const handler of handlers) {
     const refusal = handler(pod, snapshot);
@@ -80,8 +102,8 @@ function firstOf(handlers: readonly AdmissionHandler[], pod: Pod, snapshot: Admi
 function makeRoom(pod: Pod, others: readonly Pod[], failures: readonly Failure[]): Admission {
   const [first] = failures;
   if (first === undefined) return { kind: "admit" };
-  const other = failures.find(({ kind }) => kind === "predicate");
-  if (!isCriticalPod(pod) || other !== undefined) return rejectFor(isCriticalPod(pod) ? (other ?? first) : first);
+  const lasting = lastingOf(pod, failures);
+  if (!isCriticalPod(pod) || lasting !== undefined) return rejectFor(lasting ?? first);
   const requirements = failures.flatMap((failure): Requirement[] => {
     if (failure.kind !== "resource") return [];
     return [{ name: failure.name, amount: failure.requested - (failure.capacity - failure.used) }];
@@ -95,6 +117,11 @@ function makeRoom(pod: Pod, others: readonly Pod[], failures: readonly Failure[]
     "Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to " +
     `preempt: no set of running pods found to reclaim resources: [${listed}]`;
   return reject({ reason: "UnexpectedAdmissionError", message });
+}
+
+/** What preemption cannot help a critical pod with: upstream names it first. */
+function lastingOf(pod: Pod, failures: readonly Failure[]): Failure | undefined {
+  return isCriticalPod(pod) ? failures.find(({ kind }) => kind === "predicate") : undefined;
 }
 
 function rejectFor(failure: Failure): Admission {

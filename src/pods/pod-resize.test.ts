@@ -42,10 +42,10 @@ test("a resize is reported at its start and end, with the containers' resources"
   await scene.pass(5000);
   scene.node.update(asking("2", 3));
   await scene.pass(5000);
-  const [started, completed, infeasible = "", ...more] = told(scene);
+  const [started, completed, deferred = "", ...more] = told(scene);
   assert.equal(started, `ResizeStarted: Pod resize started: ${summary("300m", 2)}`);
   assert.equal(completed, `ResizeCompleted: Pod resize completed: ${summary("300m", 2)}`);
-  assert.match(infeasible, /^ResizeInfeasible: Pod resize Infeasible: \{"containers":.*"generation":3,"error":"Node /u);
+  assert.match(deferred, /^ResizeDeferred: Pod resize Deferred: \{"containers":.*"generation":3,"error":"Node /u);
   assert.deepEqual(more, []);
 });
 

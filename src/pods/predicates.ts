@@ -44,25 +44,27 @@ export type Failure =
 /**
  * All objections against a pod on this node beside others, in upstream's order: resources, labels, node name, host
  * ports, taints. Pure.
+ * @param has a running pod as allocated: resources of which it requests no more are no objection
  */
-export function predicateFailures(pod: Pod, others: readonly Pod[], node: PredicateNode): Failure[] {
-  return [...lackingResources(pod, others, node), ...misplacements(pod, others, node)];
+export function predicateFailures(pod: Pod, others: readonly Pod[], node: PredicateNode, has?: Pod): Failure[] {
+  return [...lackingResources(pod, others, node, has), ...misplacements(pod, others, node)];
 }
 
-function* lackingResources(pod: Pod, others: readonly Pod[], node: PredicateNode): Iterable<Failure> {
+function* lackingResources(pod: Pod, others: readonly Pod[], node: PredicateNode, has?: Pod): Iterable<Failure> {
   const allocatable = new Map([...parseList(node.place?.extended), ...parseList(node.allocatable)]);
   const places = allocatable.get("pods")?.value();
-  if (places !== undefined && BigInt(others.length) + 1n > places) {
+  if (has === undefined && places !== undefined && BigInt(others.length) + 1n > places) {
     yield { kind: "resource", name: "pods", requested: 1n, used: BigInt(others.length), capacity: places };
   }
   const requests = podRequests(pod);
+  const held: Quantities = has === undefined ? new Map() : podRequests(has);
   const used = others.map((other) => podRequests(other));
   const first = ["cpu", "memory", "ephemeral-storage"];
   const names = [...first, ...[...requests.keys()].filter((name) => !first.includes(name)).toSorted()];
   for (const name of names) {
     const requested = amountOf(requests, name);
     const capacity = capacityOf(allocatable, name);
-    if (requested <= 0n || capacity === undefined) continue;
+    if (requested <= amountOf(held, name) || capacity === undefined) continue;
     const taken = used.reduce((sum, quantities) => sum + amountOf(quantities, name), 0n);
     if (requested + taken > capacity) yield { kind: "resource", name, requested, used: taken, capacity };
   }

@@ -9,7 +9,7 @@ import { gracePeriodSeconds } from "../runtime/actions/grace.ts";
 import type { Effects } from "../runtime/effects.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import { type AdmissionChain, decideAdmission } from "./admission.ts";
+import { type AdmissionChain, decideAdmission, resizeObjection } from "./admission.ts";
 import { AdmissionQueue } from "./admission-queue.ts";
 import type { ClusterHooks } from "./cluster-hooks.ts";
 import { type Ending, resumed, unwanted } from "./ending.ts";
@@ -17,6 +17,7 @@ import type { PodChange } from "./pod-change.ts";
 import type { PodEndings } from "./pod-endings.ts";
 import type { PodKiller } from "./pod-killer.ts";
 import type { PodWorkers } from "./pod-workers.ts";
+import type { PredicateNode } from "./predicates.ts";
 import { refused, type Rejection } from "./rejection.ts";
 import type { UnclaimedPods } from "./unclaimed-pods.ts";
 
@@ -52,10 +53,7 @@ export class SyncLoop {
       unclaimed: () => deps.unclaimed.holding(),
       journal: deps.effects.journal,
       granted: (pod) => deps.allocations.allocatedPod(pod),
-      decide: (pod, holders) => {
-        const { allocatable } = deps.node.resources;
-        return decideAdmission(pod, deps.admission, { holders, node: { allocatable, place: deps.cluster?.place() } });
-      },
+      decide: (pod, holders) => decideAdmission(pod, deps.admission, { holders, node: this.#predicateNode() }),
       refreshPlace: deps.cluster && (async () => await deps.cluster?.refreshPlace()),
       next: (change, rejection) => this.#pass(change, rejection),
     });
@@ -77,6 +75,11 @@ export class SyncLoop {
     this.#queue.retry();
     const code = isWanted ? "RoomMade" : "PodsRemoved";
     this.#deps.allocations.retry({ code, message: `a pod that ${isWanted ? "has ended" : "was removed"} has stopped` });
+  }
+
+  /** Why a running pod must not be allocated what it requests now; undefined: no objection. */
+  objection(wanted: Pod, granted: Pod, others: readonly Pod[]): string | undefined {
+    return resizeObjection(wanted, granted, others, this.#deps.admission, this.#predicateNode());
   }
 
   /** Receives a change of the desired pods. */
@@ -130,6 +133,11 @@ export class SyncLoop {
     }
     // Beside one that is still stopping it is another instance of the pod.
     return end && workers.get(uid) === undefined ? resumed(end, cause, graceSeconds) : undefined;
+  }
+
+  #predicateNode(): PredicateNode {
+    const { cluster, node } = this.#deps;
+    return { allocatable: node.resources.allocatable, place: cluster?.place() };
   }
 
   #pass({ pod, cause }: PodChange, rejection: Rejection | undefined): void {

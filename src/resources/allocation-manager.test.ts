@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { Pod } from "../api/pod.ts";
 import { podUid } from "../base/ids.ts";
 import type { JournalInput } from "../journal/entry.ts";
+import { resizeObjection } from "../pods/admission.ts";
 import { SimClock } from "../sim/clock.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { silentLog } from "../sim/machine.ts";
@@ -19,6 +20,8 @@ function pod(uid: string, cpu: string, spec: Partial<Pod["spec"]> = {}): Pod {
   return podWith({ containers: [containerWith("c", { cpu, memory: "10Mi" })], ...spec }, { uid, name: uid });
 }
 
+const allocatable = { cpu: 4, memory: "1Gi" };
+
 /** A node with 4 CPUs. */
 class TestNode {
   readonly world = new SimClock(1_700_000_000_000);
@@ -29,6 +32,8 @@ class TestNode {
   readonly changed: string[] = [];
   ready = true;
   lastTold: PendingReason | undefined;
+  /** What else the node has against a resize. */
+  condition: string | undefined;
   manager: AllocationManager;
 
   constructor() {
@@ -44,13 +49,17 @@ class TestNode {
       journal: { record: (entry) => this.entries.push(entry) },
       allocated: record("allocated_pods_state"),
       actuated: record("actuated_pods_state"),
-      node: { allocatable: { cpu: 4, memory: "1Gi" }, swapAccounting: false, cgroupVersion: 2 },
+      node: { allocatable, swapAccounting: false, cgroupVersion: 2 },
     });
     manager.connect({
       activePods: () => [...this.pods.values()].map((wanted) => this.manager.allocatedPod(wanted)),
       known: (uid) => this.pods.has(uid),
       isOver: (uid) => this.over.has(uid),
       ready: () => this.ready,
+      objection: (wanted, granted, others) => {
+        const node = { allocatable, place: undefined };
+        return this.condition ?? resizeObjection(wanted, granted, others, { before: [], after: [] }, node);
+      },
       lastTold: () => this.lastTold,
       changed: (uid) => this.changed.push(uid),
     });
@@ -129,7 +138,7 @@ test("a rejected pod holds no resources, and is allocated its current spec when 
   assert.deepEqual(node.told(), ["ResizeStarted other"]);
 });
 
-test("a resize beyond the node's resources is infeasible, is reported once, and the pod keeps its allocation", async () => {
+test("a resize beyond the node's resources is deferred, is reported once, and the pod keeps its allocation", async () => {
   const node = new TestNode();
   await node.start();
   node.want(pod("p", "1"));
@@ -137,10 +146,10 @@ test("a resize beyond the node's resources is infeasible, is reported once, and 
   node.manager.retry(cause);
   assert.equal(node.granted("p"), "1");
   assert.deepEqual(node.manager.pending(podUid("p")), {
-    reason: "Infeasible",
-    message: "Node didn't have enough capacity: cpu, requested: 5000, capacity: 4000",
+    reason: "Deferred",
+    message: "Node didn't have enough resource: cpu, requested: 5000, used: 0, capacity: 4000",
   });
-  assert.deepEqual(node.told(), ["ResizeInfeasible p"]);
+  assert.deepEqual(node.told(), ["ResizeDeferred p"]);
 });
 
 test("a resize without room is deferred, and granted when a pod leaves", async () => {
@@ -205,6 +214,22 @@ test("pending resizes are retried after 30 s, then every three minutes", async (
   controller.abort();
 });
 
+test("a resize waits, even for less, while the node would not take the pod, and is retried", async () => {
+  const node = new TestNode();
+  await node.start();
+  node.want(pod("p", "2"));
+  node.condition = "The node had condition: [DiskPressure]. ";
+  node.want(pod("p", "1"));
+  assert.deepEqual(node.manager.pending(podUid("p")), { reason: "Deferred", message: node.condition });
+  node.condition = undefined;
+  const controller = new AbortController();
+  void node.manager.run(controller.signal);
+  await node.world.run(3 * 60_000);
+  controller.abort();
+  assert.equal(node.granted("p"), "1");
+  assert.deepEqual(node.told(), ["ResizeDeferred p", "ResizeStarted p"]);
+});
+
 test("the next run knows earlier allocations, and forgets removed pods", async () => {
   const node = new TestNode();
   await node.start();
@@ -219,7 +244,7 @@ test("the next run knows earlier allocations, and forgets removed pods", async (
   node.manager.wanted(wanted, cause);
   await node.manager.load();
   assert.equal(node.granted("p"), "1");
-  assert.equal(node.manager.pending(podUid("p"))?.reason, "Infeasible");
+  assert.equal(node.manager.pending(podUid("p"))?.reason, "Deferred");
   const controller = new AbortController();
   void node.manager.run(controller.signal);
   await node.world.run(300_000);

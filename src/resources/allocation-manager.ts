@@ -33,6 +33,8 @@ export interface PodsToAllocate {
   readonly isOver: (uid: PodUid) => boolean;
   /** False until every source has reported its pods: before, the node's total is unknown. */
   readonly ready: () => boolean;
+  /** Why the node does not allocate the pod's request beside the others now; undefined: no objection. */
+  readonly objection: (wanted: Pod, granted: Pod, others: readonly Pod[]) => string | undefined;
   /** Why its last status says that it is pending, also of an earlier run; undefined: it does not, or of another spec. */
   readonly lastTold: (pod: Pod) => PendingReason | undefined;
   /** The pod's allocation changed, or the reason for its pending resize. */
@@ -44,6 +46,7 @@ const unconnected: PodsToAllocate = {
   known: () => true,
   isOver: () => false,
   ready: () => false,
+  objection: () => undefined,
   lastTold: () => undefined,
   changed: () => {},
 };
@@ -65,8 +68,8 @@ interface Waiting {
 
 /**
  * Allocates resources to pods (KEP-1287): those of their first spec, until a requested resize is granted. Allocations
- * survive a restart. A resize without room stays pending, and is retried periodically and whenever a pod leaves,
- * shrinks or is added.
+ * survive a restart. A resize to which the node objects stays pending, and is retried periodically and whenever a pod
+ * leaves, shrinks or is added.
  */
 export class AllocationManager {
   readonly #deps: AllocationDependencies;
@@ -215,19 +218,20 @@ export class AllocationManager {
   }
 
   #forget(uid: PodUid): void {
+    this.#recorded.delete(uid);
     this.#deps.allocated.remove(uid);
     this.#deps.actuated.remove(uid);
   }
 
   #judge(uid: PodUid, entry: Waiting, granted: Pod, trigger: Cause): void {
     const { clock, allocated, node } = this.#deps;
-    const { activePods, isOver, changed } = this.#pods;
+    const { activePods, isOver, changed, objection } = this.#pods;
     if (isOver(uid)) {
       this.#waiting.delete(uid);
       return;
     }
     const others = activePods().filter((pod) => pod.metadata.uid !== uid);
-    const pending = judgeResize(entry.pod, granted, others, node);
+    const pending = judgeResize(entry.pod, granted, node, () => objection(entry.pod, granted, others));
     if (pending === undefined) {
       this.#waiting.delete(uid);
       allocated.set(uid, resourcesOf(entry.pod));

@@ -53,11 +53,15 @@ test("a resize that would change a container's swap is infeasible, one that woul
     swapAccounting: true,
   };
   const limitedSwap = { ...node, swapCapacityBytes: 4n << 30n };
-  assert.deepEqual(judgeResize(podOf("2Gi"), podOf("1Gi"), [], limitedSwap), {
+  const none = (): undefined => undefined;
+  assert.deepEqual(judgeResize(podOf("2Gi"), podOf("1Gi"), limitedSwap, none), {
     reason: "Infeasible",
     message: "In-place resize of containers with swap is not supported.",
   });
-  assert.equal(judgeResize(podOf("2Gi"), podOf("1Gi"), [], node), undefined);
+  assert.equal(judgeResize(podOf("2Gi"), podOf("1Gi"), node, none), undefined);
+  const message = "The node had condition: [DiskPressure]. ";
+  const deferred = judgeResize(podOf("2Gi"), podOf("1Gi"), node, () => message);
+  assert.deepEqual(deferred, { reason: "Deferred", message });
 });
 
 test("a grant is an overcommitment if all pods together exceed the node in a resource that grew", () => {

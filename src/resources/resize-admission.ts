@@ -6,7 +6,7 @@ import { qosClass } from "./qos.ts";
 import { parseQuantity, zeroQuantity, type Quantity } from "./quantity.ts";
 import { resizableResources, type ResizableResource, resizeProblems } from "./resizable.ts";
 
-/** Why a resize waits. Deferred: it may be granted later. Infeasible: never on this node. */
+/** Why a resize waits. Deferred: it may be granted later. Infeasible: this pod cannot be resized so. */
 export interface PendingReason {
   readonly reason: "Deferred" | "Infeasible";
   readonly message: string;
@@ -16,16 +16,15 @@ export interface PendingReason {
 export type ResizeNode = Pick<ResourceSettings, "allocatable"> & SwapSettings;
 
 /**
- * Why a running pod cannot be allocated its manifest's resources now; undefined: it can. Decreases are always
- * allocated. Pure.
+ * Why a running pod cannot be allocated its manifest's resources now; undefined: it can. Pure.
  * @param granted the pod with its allocation
- * @param others every other pod that holds resources, with its allocation
+ * @param objection the node's, for lack of room or as it would not take the pod now; asked last
  */
 export function judgeResize(
   wanted: Pod,
   granted: Pod,
-  others: readonly Pod[],
-  node: ResizeNode,
+  node: SwapSettings,
+  objection: () => string | undefined,
 ): PendingReason | undefined {
   const problems = resizeProblems(granted, wanted);
   if (problems.length > 0) {
@@ -35,30 +34,8 @@ export function judgeResize(
   if (changesSwap(granted, wanted, node)) {
     return { reason: "Infeasible", message: "In-place resize of containers with swap is not supported." };
   }
-  const lacking = resizableResources.flatMap((name) => lackOf(name, wanted, granted, others, node) ?? []);
-  return lacking.find(({ reason }) => reason === "Infeasible") ?? lacking[0];
-}
-
-function lackOf(
-  name: ResizableResource,
-  wanted: Pod,
-  granted: Pod,
-  others: readonly Pod[],
-  { allocatable }: ResizeNode,
-): PendingReason | undefined {
-  const capacityText = allocatable[name];
-  const requested = requestOf(wanted, name);
-  if (capacityText === undefined || requested.compare(requestOf(granted, name)) <= 0) return undefined;
-  const capacity = parseQuantity(capacityText);
-  const figure = (quantity: Quantity): bigint => (name === "cpu" ? quantity.milliValue() : quantity.value());
-  if (requested.compare(capacity) > 0) {
-    const figures = `requested: ${figure(requested)}, capacity: ${figure(capacity)}`;
-    return { reason: "Infeasible", message: `Node didn't have enough capacity: ${name}, ${figures}` };
-  }
-  const used = others.reduce((sum, pod) => sum.add(requestOf(pod, name)), zeroQuantity);
-  if (requested.add(used).compare(capacity) <= 0) return undefined;
-  const figures = `requested: ${figure(requested)}, used: ${figure(used)}, capacity: ${figure(capacity)}`;
-  return { reason: "Deferred", message: `Node didn't have enough resource: ${name}, ${figures}` };
+  const message = objection();
+  return message === undefined ? undefined : { reason: "Deferred", message };
 }
 
 /** A resource that grew for the pod and now exceeds the node in sum; undefined: none. Pure. */
@@ -70,14 +47,19 @@ export function overcommitted(
 ): ResizableResource | undefined {
   return resizableResources.find((name) => {
     const capacityText = allocatable[name];
-    if (capacityText === undefined || requestOf(wanted, name).compare(requestOf(granted, name)) <= 0) return false;
-    const all = pods.reduce((sum, pod) => sum.add(requestOf(pod, name)), zeroQuantity);
-    return all.compare(parseQuantity(capacityText)) > 0;
+    if (capacityText === undefined || requestOf(wanted, name) <= requestOf(granted, name)) return false;
+    const all = pods.reduce((sum, pod) => sum + requestOf(pod, name), 0n);
+    return all > figure(name, parseQuantity(capacityText));
   });
 }
 
-function requestOf(pod: Pod, name: ResizableResource): Quantity {
-  return podRequests(pod).get(name) ?? zeroQuantity;
+/** In millicores or bytes, as admission counts. */
+function requestOf(pod: Pod, name: ResizableResource): bigint {
+  return figure(name, podRequests(pod).get(name) ?? zeroQuantity);
+}
+
+function figure(name: ResizableResource, quantity: Quantity): bigint {
+  return name === "cpu" ? quantity.milliValue() : quantity.value();
 }
 
 export interface WaitingResize {
@@ -93,7 +75,7 @@ export interface WaitingResize {
  */
 export function byUrgency(a: WaitingResize, b: WaitingResize): number {
   const grows = ({ wanted, granted }: WaitingResize): boolean =>
-    resizableResources.some((name) => requestOf(wanted, name).compare(requestOf(granted, name)) > 0);
+    resizableResources.some((name) => requestOf(wanted, name) > requestOf(granted, name));
   const guaranteed = ({ wanted }: WaitingResize): number => Number(qosClass(wanted) === "Guaranteed");
   return (
     Number(grows(a)) - Number(grows(b)) ||

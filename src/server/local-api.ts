@@ -112,7 +112,7 @@ export interface PodView extends PodRef {
 }
 
 export interface ResizeState {
-  /** Deferred: no room on the node now. Infeasible: never enough room. InProgress, Error: being applied. */
+  /** Deferred: not now, mostly for lack of room. Infeasible: the pod cannot be resized so. InProgress, Error: being applied. */
   readonly state: "Deferred" | "Infeasible" | "InProgress" | "Error";
   readonly message: string;
 }

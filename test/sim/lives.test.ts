@@ -31,7 +31,7 @@ const notPlayed: ReadonlySet<string> = new Set(
     "OutOfephemeral-storage OutOfmemory OutOfpods PodAdopted PodFeatureUnsupported PodOSNotSupported",
     "PodOSSelectorNodeLabelDoesNotMatch PodsRemoved",
     "PossibleMemoryBackedVolumesOnDisk ProbeLate ProbeWarning",
-    "Rebooted RemoveCgroup RemovePodLogs ReopenLog RequestCertificate ResizeRetry ResourcesDiffer",
+    "Rebooted RemoveCgroup RemovePodLogs ReopenLog RequestCertificate ResizeInfeasible ResizeRetry ResourcesDiffer",
     "RoomMade SandboxNetworkChanged SandboxSurplus SandboxUsersDiffer",
     "StartupProbeFailed StatusDiffers StatusRefused StopRequested",
     "SupplementalGroupsPolicyNotSupported SysctlForbidden SystemOOM TaintToleration UnknownCause",

@@ -29,12 +29,12 @@ export const podMeanings = {
   },
   ResizeStarted: { means: "New resources were allocated to the running pod and are being applied." },
   ResizeDeferred: {
-    means: "The node has no room for the resize now; it is retried when resources become free.",
-    remedy: "Stop other pods, or request less.",
+    means: "The node has no room for the resize now, or takes no such pod; it is retried.",
+    remedy: "Stop other pods, request less, or end the condition that the message names.",
   },
   ResizeInfeasible: {
-    means: "This node can never grant the resize.",
-    remedy: "Request less, or run the pod on a larger node.",
+    means: "The pod cannot be resized like this; the message says why.",
+    remedy: "Request what can change while the pod runs, or replace the pod.",
   },
   ResizeCompleted: { means: "The pod's containers have their new resources." },
   ResizeError: {

@@ -207,6 +207,24 @@ test("a pod that returns under its UID while it ends needs every room's admissio
   }
 });
 
+test("a pod is resized once every room would admit it", async () => {
+  let isOpen = true;
+  const closed = { reason: "UnexpectedAdmissionError", message: "the room is closed" } as const;
+  const scene = new Scene({}, undefined, () => [{ admit: () => (isOpen ? undefined : closed) }]);
+  const asking = (cpu: string): Pod => podOf({ containers: [runs("main", { resources: { requests: { cpu } } })] });
+  scene.node.add(asking("100m"));
+  await scene.pass(10_000);
+  isOpen = false;
+  scene.node.update(asking("200m"));
+  await scene.pass(10_000);
+  const told = (): (string | undefined)[] =>
+    ["ResizeDeferred", "ResizeStarted"].flatMap((what) => scene.entries(what).map(({ message }) => message));
+  assert.deepEqual(told(), [closed.message]);
+  isOpen = true;
+  await scene.pass(3 * 60_000);
+  assert.deepEqual(told(), [closed.message, "the requested resources are allocated"]);
+});
+
 test("an orphan's holdings of a room are released with it", async () => {
   const scene = new LicenceScene(2);
   scene.add("first");

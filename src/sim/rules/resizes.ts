@@ -15,7 +15,11 @@ const resizable = ["cpu", "memory"] as const;
 
 /** Three minutes, and the time for an inspection. */
 const lookedAgainMs = 200_000;
-const freeing: ReadonlySet<EntryName> = new Set(["PodTerminated", "PodFinished", "ResizeStarted"]);
+const freeing: ReadonlySet<EntryName> = new Set<EntryName>([
+  ...(["PodTerminated", "PodFinished", "ResizeStarted"] as const),
+  // Meanwhile the node takes no pods, and grants no resizes.
+  ...(["NodePressureChanged", "ShutdownCancelled"] as const),
+]);
 
 interface Running {
   readonly container: Container;
@@ -31,7 +35,7 @@ export class Resizes implements Rule {
   readonly #broken: Break;
   /** All manifests of each pod by UID, in order, and how many of them may have been granted. */
   readonly #manifests = new Map<string, { readonly all: Pod[]; granted: number }>();
-  /** Simulated ms at which resources of the node were last released. */
+  /** Simulated ms at which what delays resizes last ended. */
   #freedMs = Number.NEGATIVE_INFINITY;
 
   constructor(scene: Scene, broken: Break) {
@@ -142,10 +146,11 @@ export class Resizes implements Rule {
     }
   }
 
-  /** A resize waits only as long as there is no room for it. */
+  /** A resize waits only as long as there is no room for it, or the node takes no pods. */
   #pendingProblems(pod: Pod, { view }: KnownPod, known: readonly KnownPod[]): string[] {
     const lacks = resizable.some((name) => this.#lack(pod, name, known, false) !== undefined);
     const { uid } = pod.metadata;
+    if (this.#scene.node.pressures.length > 0) return [];
     // Freed room without a notification is found at the next resync.
     if (this.#scene.clock.nowMs < this.#freedMs + lookedAgainMs) return [];
     return lacks ? [] : [`the resize of ${uid} waits for nothing: ${view.resize?.pending?.message ?? ""}`];
