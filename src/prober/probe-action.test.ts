@@ -21,6 +21,13 @@ describe("probeAction", () => {
     });
   });
 
+  test("refuses a command that grows out of all proportion, before it is made", () => {
+    const command = Array.from({ length: 600 }, () => "$(LONG)".repeat(1000));
+    const env = [{ name: "LONG", value: "x".repeat(100_000) }];
+    const message = "the expanded command does not fit: the command of a probe has at most 262144 bytes";
+    assert.throws(() => probeAction({ name: "c", env }, { exec: { command } }, ""), { message });
+  });
+
   test("targets the pod's address by default, and a container port by its name", () => {
     const action = probeAction(container, { httpGet: { port: "web", path: "/healthz" } }, "10.0.0.2");
     assert.deepEqual(action, {

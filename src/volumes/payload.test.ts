@@ -141,3 +141,15 @@ test("inputs are equal as long as the pod and its objects are", () => {
   assert.ok(payloadInputs(volume, pod, changed).some((input, index) => input !== before[index]));
   assert.ok(payloadInputs(volume, { ...pod }, inputs)[0] !== before[0]);
 });
+
+test("what many files show is in memory once", () => {
+  const sources = Array.from({ length: 3 }, (_, copy) => [
+    { configMap: { name: "settings", items: [{ key: "log.level", path: `level${copy}` }] } },
+    { secret: { name: "token", items: [{ key: "token", path: `token${copy}` }] } },
+    { downwardAPI: { items: [{ path: `labels${copy}`, fieldRef: { fieldPath: "metadata.labels" } }] } },
+  ]).flat();
+  const volume = { name: "v", projected: { sources } };
+  const files = [...(volumePayload(volume, pod, inputs)?.values() ?? [])];
+  assert.equal(files.length, 9);
+  assert.equal(new Set(files.map(({ data }) => data)).size, 3);
+});

@@ -2,6 +2,7 @@ import { allContainers } from "../api/all-containers.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
 import { type DownwardApiInputs, fieldValue, resourceFileValue } from "../runtime/config/downward-api.ts";
+import type { ConfigMapContent } from "../api/object-content.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
 import type { Payload, ProjectedFile } from "./atomic-writer.ts";
 import { NotNowError, VolumeError } from "../runtime/volume-error.ts";
@@ -10,6 +11,12 @@ import { NotNowError, VolumeError } from "../runtime/volume-error.ts";
 export interface PayloadInputs {
   readonly objects: ObjectLookup;
   readonly downward: DownwardApiInputs;
+}
+
+/** The inputs of one volume. Thousands of its files may show the same, which is made once. */
+interface VolumeInputs extends Pick<PayloadInputs, "objects"> {
+  readonly configMapData: (content: ConfigMapContent) => ReadonlyMap<string, Uint8Array>;
+  readonly downwardData: (item: DownwardItem) => Uint8Array;
 }
 
 type ConfigMapSource = NonNullable<Volume["configMap"]>;
@@ -28,13 +35,21 @@ const encoder = new TextEncoder();
  * @throws VolumeError when a required object or key is missing, ContainerConfigError for unsupported fields; never
  *   includes a value
  */
-export function volumePayload(volume: Volume, pod: Pod, inputs: PayloadInputs): Payload | undefined {
+export function volumePayload(volume: Volume, pod: Pod, { objects, downward }: PayloadInputs): Payload | undefined {
   const { configMap, secret, downwardAPI, projected } = volume;
+  const inputs = {
+    objects,
+    configMapData: madeOnce(configMapData, (content) => content),
+    downwardData: madeOnce(
+      (item: DownwardItem) => encoder.encode(downwardValue(item, pod, downward)),
+      ({ fieldRef, resourceFieldRef }) => JSON.stringify([fieldRef, resourceFieldRef]),
+    ),
+  };
   if (configMap !== undefined) return configMapFiles(configMap, configMap.defaultMode, pod, inputs);
   if (secret !== undefined) {
     return secretFiles({ ...secret, name: secret.secretName }, secret.defaultMode, pod, inputs);
   }
-  if (downwardAPI !== undefined) return downwardFiles(downwardAPI.items, downwardAPI.defaultMode, pod, inputs);
+  if (downwardAPI !== undefined) return downwardFiles(downwardAPI.items, downwardAPI.defaultMode, inputs);
   if (projected === undefined) return undefined;
   const files = (projected.sources ?? []).map((source) => projectedFiles(source, projected.defaultMode, pod, inputs));
   // A later source wins.
@@ -61,27 +76,28 @@ export function payloadInputs(volume: Volume, pod: Pod, { objects }: PayloadInpu
   ];
 }
 
-function projectedFiles(source: Projection, mode: number | undefined, pod: Pod, inputs: PayloadInputs): Payload {
+function projectedFiles(source: Projection, mode: number | undefined, pod: Pod, inputs: VolumeInputs): Payload {
   if (source.configMap !== undefined) return configMapFiles(source.configMap, mode, pod, inputs);
   if (source.secret !== undefined) return secretFiles(source.secret, mode, pod, inputs);
-  if (source.downwardAPI !== undefined) return downwardFiles(source.downwardAPI.items, mode, pod, inputs);
+  if (source.downwardAPI !== undefined) return downwardFiles(source.downwardAPI.items, mode, inputs);
   if (source.serviceAccountToken !== undefined) return tokenFile(source.serviceAccountToken, mode, pod, inputs);
   throw new VolumeError(`projected source ${Object.keys(source)[0] ?? "without a type"} is not supported`);
 }
 
-function configMapFiles(source: ObjectSource, mode: number | undefined, pod: Pod, inputs: PayloadInputs): Payload {
+function configMapFiles(source: ObjectSource, mode: number | undefined, pod: Pod, inputs: VolumeInputs): Payload {
   const { name = "", optional = false, items } = source;
   const content = inputs.objects.configMap(pod.metadata.namespace, name);
   if (content === undefined && !optional) throw new VolumeError(`configmap ${JSON.stringify(name)} not found`);
-  const data = new Map([
-    ...[...(content?.data ?? [])].map(([key, text]) => [key, encoder.encode(text)] as const),
-    ...(content?.binaryData ?? []),
-  ]);
+  const data = content && inputs.configMapData(content);
   const missing = (key: string): string => `configmap references non-existent config key: ${key}`;
-  return pick(data, items, mode, optional, missing);
+  return pick(data ?? new Map(), items, mode, optional, missing);
 }
 
-function secretFiles(source: ObjectSource, mode: number | undefined, pod: Pod, inputs: PayloadInputs): Payload {
+function configMapData({ data, binaryData }: ConfigMapContent): ReadonlyMap<string, Uint8Array> {
+  return new Map([...[...data].map(([key, text]) => [key, encoder.encode(text)] as const), ...binaryData]);
+}
+
+function secretFiles(source: ObjectSource, mode: number | undefined, pod: Pod, inputs: VolumeInputs): Payload {
   const { name = "", optional = false, items } = source;
   const content = inputs.objects.secret(pod.metadata.namespace, name);
   if (content === undefined && !optional) throw new VolumeError(`secret ${JSON.stringify(name)} not found`);
@@ -93,7 +109,7 @@ function secretFiles(source: ObjectSource, mode: number | undefined, pod: Pod, i
  * As upstream: readable only by the pod's user or group. With a user namespace the user is the same, because mounts of
  * such pods are ID-mapped.
  */
-function tokenFile(source: TokenSource, mode = defaultFileMode, pod: Pod, { objects }: PayloadInputs): Payload {
+function tokenFile(source: TokenSource, mode = defaultFileMode, pod: Pod, { objects }: VolumeInputs): Payload {
   const found = objects.serviceAccountToken?.(pod, source);
   if (found === undefined) throw new VolumeError("projected source serviceAccountToken is not supported here");
   if ("problem" in found) throw new NotNowError(found.problem);
@@ -133,14 +149,10 @@ function pick(
 function downwardFiles(
   items: readonly DownwardItem[] | undefined,
   defaultMode = defaultFileMode,
-  pod: Pod,
-  { downward }: PayloadInputs,
+  { downwardData }: VolumeInputs,
 ): Payload {
   return new Map(
-    (items ?? []).map((item) => {
-      const { path, mode = defaultMode } = item;
-      return [path, { data: encoder.encode(downwardValue(item, pod, downward)), mode }];
-    }),
+    (items ?? []).map((item) => [item.path, { data: downwardData(item), mode: item.mode ?? defaultMode }]),
   );
 }
 
@@ -161,4 +173,14 @@ function downwardValue(
   }
   const { containerName } = resourceFieldRef;
   return resourceFileValue({ ...resourceFieldRef, containerName }, pod, inputs);
+}
+
+function madeOnce<Input, Made>(make: (input: Input) => Made, keyOf: (input: Input) => unknown): (input: Input) => Made {
+  const known = new Map<unknown, Made>();
+  return (input) => {
+    const key = keyOf(input);
+    const made = known.get(key) ?? make(input);
+    known.set(key, made);
+    return made;
+  };
 }

@@ -29,6 +29,15 @@ test("a path that is absolute or contains `..` is rejected, also after expansion
   assert.throws(() => subPathOf({ ...mount, subPath: "/etc" }, []), /must not be an absolute path/);
 });
 
+test("a subPathExpr that gets longer than any path is rejected before it is expanded", () => {
+  const long = [{ name: "LONG", value: new Uint8Array(1 << 20).fill(0x61) }];
+  const message = "the expanded SubPath does not fit: a path has at most 4096 bytes";
+  assert.throws(() => subPathOf({ ...mount, subPathExpr: "$(LONG)".repeat(10_000) }, long), { message });
+  const kibibyte = [{ name: "K", value: new Uint8Array(1 << 10).fill(0x61) }];
+  assert.equal(subPathOf({ ...mount, subPathExpr: "$(K)".repeat(4) }, kibibyte).length, 4096);
+  assert.throws(() => subPathOf({ ...mount, subPathExpr: `${"$(K)".repeat(4)}b` }, kibibyte), { message });
+});
+
 class Fixture {
   readonly files = new MemoryFiles(new SimClock(0).incarnation());
   readonly volumeFiles = new SimVolumeFiles(this.files);

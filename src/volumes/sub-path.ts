@@ -5,12 +5,16 @@ import type { Mounts } from "../ports/mounts.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import { ContainerConfigError } from "../runtime/config/container-config-error.ts";
 import type { EnvironmentVariable } from "../runtime/config/environment.ts";
-import { expand } from "../runtime/config/expansion.ts";
+import { expandParts, joinParts } from "../runtime/config/expansion.ts";
+import { requireLength } from "../runtime/config/text-room.ts";
+
+/** As long as Linux lets a path be. */
+const maxPathBytes = 4096;
 
 /**
  * The part of a volume that is mounted, from `subPath` or from `subPathExpr` and the container's environment; empty:
  * all of it. Pure.
- * @throws ContainerConfigError when a variable is missing or empty, or the path is absolute or has `..`
+ * @throws ContainerConfigError when a variable is missing or empty, or the path is absolute, too long or has `..`
  */
 export function subPathOf(mount: VolumeMount, environment: readonly EnvironmentVariable[]): string {
   const path = mount.subPathExpr ? expandExpression(mount.subPathExpr, environment) : (mount.subPath ?? "");
@@ -23,15 +27,16 @@ export function subPathOf(mount: VolumeMount, environment: readonly EnvironmentV
 }
 
 function expandExpression(expression: string, environment: readonly EnvironmentVariable[]): string {
-  const values = new Map(environment.map(({ name, value }) => [name, new TextDecoder().decode(value)]));
+  const values = new Map(environment.map(({ name, value }) => [name, value]));
   const missing = new Set<string>();
-  const expanded = expand(expression, (name) => {
+  const parts = expandParts(expression, (name) => {
     const value = values.get(name);
-    if (!value) missing.add(name);
+    if (value === undefined || value.length === 0) missing.add(name);
     return value;
   });
   if (missing.size > 0) throw new ContainerConfigError(`missing value for ${[...missing].toSorted().join(", ")}`);
-  return expanded;
+  requireLength(parts, maxPathBytes, `a path has at most ${maxPathBytes} bytes`, "the expanded SubPath");
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(joinParts(parts));
 }
 
 interface SubPathDependencies {

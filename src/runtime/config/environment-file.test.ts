@@ -83,3 +83,14 @@ test("each file is read once, and an unreadable one is named", async () => {
   );
   await assert.rejects(readEnvironmentFiles(volumes, container("a"), new Map()), /cannot find the volume "v"/u);
 });
+
+test("the files of a container have a limit together", async () => {
+  const volumes = { readFile: async (): Promise<Uint8Array> => new Uint8Array(1 << 20) };
+  const env = Array.from({ length: 3000 }, (_, index) => {
+    return { name: "A", valueFrom: { fileKeyRef: { volumeName: "v", path: `${index}`, key: "K" } } };
+  });
+  const mounted = new Map([["v", { hostPath: "/v", readOnly: false, own: true }]]);
+  await assert.rejects(readEnvironmentFiles(volumes, { name: "c", env }, mounted), {
+    message: 'env file "5" of volume "v" does not fit: the env files of a container have at most 6291456 bytes',
+  });
+});

@@ -2,16 +2,19 @@ import type { Container } from "../../api/container.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { ContainerConfigError } from "./container-config-error.ts";
 import type { MountedVolumes, VolumeReader } from "./mounted-volumes.ts";
+import { TextRoom } from "./text-room.ts";
 
 /** The env files of a container (`fileKeyRef`); undefined: none. */
 export type EnvironmentFiles = (volumeName: string, path: string) => Uint8Array | undefined;
 
 /** As large as a ConfigMap may be, and more than any process can be started with. */
 const maxFileBytes = 1 << 20;
+/** All of a container, which are in memory together. */
+const maxFilesBytes = 6 << 20;
 
 /**
  * Reads the env files of a container (KEP-3721), each once.
- * @throws ContainerConfigError for an unreadable file; a missing one is no error yet
+ * @throws ContainerConfigError for an unreadable file, and when they are too much; a missing one is no error yet
  */
 export async function readEnvironmentFiles(
   volumes: VolumeReader,
@@ -19,6 +22,7 @@ export async function readEnvironmentFiles(
   mounted: MountedVolumes,
 ): Promise<EnvironmentFiles> {
   const files = new Map<string, Uint8Array | undefined>();
+  const room = new TextRoom(maxFilesBytes, `the env files of a container have at most ${maxFilesBytes} bytes`);
   const key = (volumeName: string, path: string): string => `${volumeName}/${path}`;
   for (const { valueFrom } of container.env ?? []) {
     const reference = valueFrom?.fileKeyRef;
@@ -28,12 +32,15 @@ export async function readEnvironmentFiles(
     if (volume === undefined) {
       throw new ContainerConfigError(`cannot find the volume ${JSON.stringify(volumeName)} referenced by fileKeyRef`);
     }
+    const where = `env file ${JSON.stringify(path)} of volume ${JSON.stringify(volumeName)}`;
+    let content: Uint8Array | undefined;
     try {
-      files.set(key(volumeName, path), await volumes.readFile(volume, path, maxFileBytes));
+      content = await volumes.readFile(volume, path, maxFileBytes);
     } catch (cause) {
-      const where = `env file ${JSON.stringify(path)} of volume ${JSON.stringify(volumeName)}`;
       throw new ContainerConfigError(`couldn't read ${where}: ${errorMessage(cause)}`, { cause });
     }
+    if (content !== undefined) room.take([content], where);
+    files.set(key(volumeName, path), content);
   }
   return (volumeName, path) => files.get(key(volumeName, path));
 }

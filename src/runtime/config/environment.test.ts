@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { podWith } from "../../../test/support/pods.ts";
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
+import type { EnvVarSource } from "../../api/volume.ts";
 import { ContainerConfigError } from "./container-config-error.ts";
 import { type EnvironmentInputs, expandCommand, expandStaticCommand, makeEnvironment } from "./environment.ts";
 
@@ -42,13 +43,14 @@ function environment(
   container: Partial<Container>,
   changed: Partial<EnvironmentInputs> = {},
   spec: Partial<Pod["spec"]> = {},
+  annotations: Readonly<Record<string, string>> = { "example.com/Note": "héllo" },
 ) {
   const whole = { name: "c", ...container };
   const pod = podWith(
     { containers: [whole], nodeName: "node1", serviceAccountName: "sa", ...spec },
     {
       labels: { app: "web", b: 'q"\n' },
-      annotations: { "example.com/Note": "héllo" },
+      annotations,
     },
   );
   return makeEnvironment(pod, whole, { ...inputs, ...changed });
@@ -286,12 +288,67 @@ test("names contain any printable ASCII except =", () => {
   );
 });
 
-test("references to references have a limit", () => {
-  const env = Array.from({ length: 12 }, (_, level) => ({
+test("all that a process gets has a limit, and what would exceed it is never made", () => {
+  const most = 6 << 20;
+  const misfit = (name: string) => ({
+    name: "ContainerConfigError",
+    message: `${name} does not fit: a process has at most ${most} bytes of environment, command and arguments`,
+  });
+  const kibibyte = { name: "A0", value: "x".repeat(1 << 10) };
+  const mebibyte = { name: "A", value: "$(A0)".repeat(1 << 10) };
+  const growing = Array.from({ length: 6 }, (_, level) => ({
     name: `L${level}`,
-    value: level === 0 ? "x".repeat(100) : `$(L${level - 1})`.repeat(100),
+    value: `$(L${level - 1})`.repeat(99),
   }));
-  assert.throws(() => environment({ env }), /environment variable L3 exceeds 1048576 bytes/);
+  assert.throws(
+    () => environment({ env: [kibibyte, mebibyte, { name: "L", value: "$(A)".repeat(1e5) }] }),
+    misfit("environment variable L"),
+  );
+  assert.throws(
+    () => environment({ env: [{ name: "L-1", value: "x" }, ...growing] }),
+    misfit("environment variable L3"),
+  );
+  // Each of them is small enough.
+  const copies = Array.from({ length: 3000 }, (_, copy) => ({ name: `B${copy}`, value: "$(A)" }));
+  assert.throws(() => environment({ env: [kibibyte, mebibyte, ...copies] }), misfit("environment variable B4"));
+  const args = Array.from({ length: 600 }, () => "$(A)");
+  const container = { name: "c", env: [kibibyte, mebibyte], args };
+  assert.throws(() => expandCommand(container, environment(container)), misfit("the command of container c"));
+  assert.equal(expandCommand({ ...container, args: args.slice(0, 4) }, environment(container)).args.length, 4);
+});
+
+test("copies of other sources count as well, and what is replaced does not", () => {
+  const value = "x".repeat(1 << 20);
+  const data = new Map([["k", value]]);
+  const objects = {
+    configMap: () => ({ data, binaryData: new Map() }),
+    secret: () => ({ uid: "", type: "Opaque", data: new Map([["k", encoder.encode(value)]]) }),
+  };
+  const env = (valueFrom: EnvVarSource, names: (copy: number) => string) => {
+    return { env: Array.from({ length: 7 }, (_, copy) => ({ name: names(copy), valueFrom })) };
+  };
+  const annotations = { fieldRef: { fieldPath: "metadata.annotations['long']" } };
+  const ofKey = { configMapKeyRef: { name: "config", key: "k" } };
+  const files = { environmentFiles: () => encoder.encode(`k='${value}'`) };
+  for (const container of [
+    { envFrom: Array.from({ length: 7 }, (_, copy) => ({ prefix: `${copy}`, configMapRef: { name: "config" } })) },
+    { envFrom: Array.from({ length: 7 }, (_, copy) => ({ prefix: `${copy}`, secretRef: { name: "secret" } })) },
+    env(annotations, (copy) => `N${copy}`),
+    env(ofKey, (copy) => `N${copy}`),
+    env({ fileKeyRef: { volumeName: "v", path: "p", key: "k" } }, (copy) => `N${copy}`),
+  ]) {
+    assert.throws(
+      () => environment(container, { objects, ...files }, {}, { long: value }),
+      /5 does not fit|5k does not fit/,
+    );
+  }
+  assert.equal(
+    environment(
+      env(ofKey, () => "same"),
+      { objects },
+    ).length,
+    1,
+  );
 });
 
 test("command and arguments are expanded from the whole environment", () => {
@@ -306,7 +363,7 @@ test("command and arguments are expanded from the whole environment", () => {
   assert.throws(() => expandCommand(container, binary), /is not UTF-8/);
 });
 
-test("probes and hooks see only plain values", () => {
+test("probes see only plain values", () => {
   const env = [
     { name: "A", value: "$(B)" },
     { name: "F", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },

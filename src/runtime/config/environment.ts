@@ -6,7 +6,8 @@ import type { EnvVarSource, Volume } from "../../api/volume.ts";
 import { ContainerConfigError } from "./container-config-error.ts";
 import { type EnvironmentFiles, findVariable } from "./environment-file.ts";
 import { type DownwardApiInputs, fieldValue, resourceValue } from "./downward-api.ts";
-import { expand, expandParts } from "./expansion.ts";
+import { expandParts, joinParts, type TextPart } from "./expansion.ts";
+import { TextRoom } from "./text-room.ts";
 
 /** One environment variable. The value is bytes: secrets need not be text. */
 export interface EnvironmentVariable {
@@ -63,12 +64,23 @@ export interface EnvironmentInputs extends DownwardApiInputs {
 }
 
 /**
- * Maximum size of an expanded value: no process can be started with a larger one (the kernel's limit is 128 KiB), and
- * nested references would grow without bound.
+ * The most that Linux gives a process, whatever its stack limit (three quarters of 8 MiB; a quarter of the limit, if
+ * that is less), with which no container is refused that could run.
  */
-const maxExpandedBytes = 1 << 20;
+const maxProcessBytes = 6 << 20;
+/**
+ * Commands of probes are made for each run, and very many may run at once. One string of a process has at most 128 KiB
+ * anyway.
+ */
+const maxProbeCommandBytes = 256 << 10;
 
-const encoder = new TextEncoder();
+/** Of environment and arguments together. */
+function processRoom(): TextRoom {
+  return new TextRoom(
+    maxProcessBytes,
+    `a process has at most ${maxProcessBytes} bytes of environment, command and arguments`,
+  );
+}
 
 /**
  * The container's environment in the order of its spec: `envFrom`, then `env`, then service variables that neither
@@ -76,35 +88,39 @@ const encoder = new TextEncoder();
  * @throws ContainerConfigError when something required is missing; never includes a value
  */
 export function makeEnvironment(pod: Pod, container: Container, inputs: EnvironmentInputs): EnvironmentVariable[] {
-  const variables = new Map<string, Uint8Array>();
-  const services = new Map(inputs.serviceVariables.map(({ name, value }) => [name, encoder.encode(value)]));
+  const variables = new Variables();
+  const services = new Map(inputs.serviceVariables.map(({ name, value }) => [name, value]));
   for (const source of container.envFrom ?? []) {
     for (const [key, value] of sourceEntries(source, pod, inputs.objects)) {
-      variables.set((source.prefix ?? "") + key, value);
+      variables.set((source.prefix ?? "") + key, [value]);
     }
   }
-  const lookup = (name: string): Uint8Array | undefined => variables.get(name) ?? services.get(name);
+  const lookup = (name: string): TextPart | undefined => variables.get(name) ?? services.get(name);
   for (const variable of container.env ?? []) {
     const value = variableValue(variable, pod, container, inputs, lookup);
     if (value !== undefined) variables.set(variable.name, value);
   }
-  for (const [name, value] of services) if (!variables.has(name)) variables.set(name, value);
-  return [...variables].map(([name, value]) => checked({ name, value }));
+  for (const [name, value] of services) if (variables.get(name) === undefined) variables.set(name, [value]);
+  return variables.all().map(checked);
 }
 
 /**
  * The container's command and arguments with `$(VAR)` expanded from its environment.
- * @throws ContainerConfigError when a variable has bytes that are not UTF-8: CRI carries commands as text
+ * @throws ContainerConfigError when they are longer than a process's may be, or a variable has bytes that are not UTF-8:
+ *   CRI carries commands as text
  */
 export function expandCommand(
   container: Container,
   environment: readonly EnvironmentVariable[],
 ): { readonly command: string[]; readonly args: string[] } {
   const values = new Map(environment.map(({ name, value }) => [name, value]));
+  const room = processRoom();
+  for (const { name, value } of environment) room.take([name, value], `environment variable ${name}`);
   const expandText = (text: string): string => {
-    const bytes = expandBytes(text, (name) => values.get(name), "the command");
+    const parts = expandParts(text, (name) => values.get(name));
+    room.take(parts, `the command of container ${container.name}`);
     try {
-      return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+      return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(joinParts(parts));
     } catch (cause) {
       const problem = `a command or argument of container ${container.name} is not UTF-8 after variable expansion`;
       throw new ContainerConfigError(problem, { cause });
@@ -113,23 +129,45 @@ export function expandCommand(
   return { command: (container.command ?? []).map(expandText), args: (container.args ?? []).map(expandText) };
 }
 
-/** A probe's or hook's command: only variables with a plain `value` are expanded, not recursively, as upstream does. */
+/**
+ * A probe's command: only variables with a plain `value` are expanded, not recursively, as upstream does.
+ * @throws ContainerConfigError when it gets too long
+ */
 export function expandStaticCommand(command: readonly string[], env: readonly EnvVar[]): string[] {
   const values = new Map(env.map(({ name, value }) => [name, value ?? ""]));
-  return command.map((text) => expand(text, (name) => values.get(name)));
+  const room = new TextRoom(maxProbeCommandBytes, `the command of a probe has at most ${maxProbeCommandBytes} bytes`);
+  return command.map((text) => {
+    const parts = expandParts(text, (name) => values.get(name));
+    room.take(parts, "the expanded command");
+    return parts.join("");
+  });
+}
+
+/** A container's variables by name, within what a process may have. */
+class Variables {
+  readonly #values = new Map<string, Uint8Array>();
+  readonly #room = processRoom();
+
+  get(name: string): Uint8Array | undefined {
+    return this.#values.get(name);
+  }
+
+  set(name: string, value: readonly TextPart[]): void {
+    const before = this.#values.get(name);
+    if (before !== undefined) this.#room.giveBack([name, before]);
+    this.#room.take([name, ...value], `environment variable ${name}`);
+    this.#values.set(name, joinParts(value));
+  }
+
+  all(): EnvironmentVariable[] {
+    return [...this.#values].map(([name, value]) => ({ name, value }));
+  }
 }
 
 type EnvFromSource = NonNullable<Container["envFrom"]>[number];
 
-function sourceEntries(
-  source: EnvFromSource,
-  pod: Pod,
-  objects: ObjectLookup,
-): Iterable<readonly [string, Uint8Array]> {
-  if (source.configMapRef !== undefined) {
-    const data = configMap(source.configMapRef, pod, objects)?.data ?? new Map<string, string>();
-    return [...data].map(([key, value]) => [key, encoder.encode(value)] as const);
-  }
+function sourceEntries(source: EnvFromSource, pod: Pod, objects: ObjectLookup): Iterable<readonly [string, TextPart]> {
+  if (source.configMapRef !== undefined) return configMap(source.configMapRef, pod, objects)?.data ?? [];
   if (source.secretRef !== undefined) return secret(source.secretRef, pod, objects)?.data ?? [];
   return [];
 }
@@ -140,17 +178,20 @@ function variableValue(
   pod: Pod,
   container: Container,
   inputs: EnvironmentInputs,
-  lookup: (name: string) => Uint8Array | undefined,
-): Uint8Array | undefined {
-  const { name, value, valueFrom } = variable;
-  if (value) return expandBytes(value, lookup, `environment variable ${name}`);
-  if (valueFrom === undefined) return new Uint8Array();
-  if (valueFrom.fieldRef !== undefined) return encoder.encode(fieldValue(valueFrom.fieldRef, pod, inputs));
+  lookup: (name: string) => TextPart | undefined,
+): readonly TextPart[] | undefined {
+  const { value, valueFrom } = variable;
+  if (value) return expandParts(value, lookup);
+  if (valueFrom === undefined) return [];
+  if (valueFrom.fieldRef !== undefined) return [fieldValue(valueFrom.fieldRef, pod, inputs)];
   if (valueFrom.resourceFieldRef !== undefined) {
-    return encoder.encode(resourceValue(valueFrom.resourceFieldRef, pod, container, inputs));
+    return [resourceValue(valueFrom.resourceFieldRef, pod, container, inputs)];
   }
-  if (valueFrom.fileKeyRef !== undefined) return fileValue(valueFrom.fileKeyRef, inputs.environmentFiles);
-  return keyValue(valueFrom, pod, inputs.objects);
+  const found =
+    valueFrom.fileKeyRef === undefined
+      ? keyValue(valueFrom, pod, inputs.objects)
+      : fileValue(valueFrom.fileKeyRef, inputs.environmentFiles);
+  return found === undefined ? undefined : [found];
 }
 
 function fileValue(
@@ -165,13 +206,16 @@ function fileValue(
   throw new ContainerConfigError(problem);
 }
 
-function keyValue({ configMapKeyRef, secretKeyRef }: EnvVarSource, pod: Pod, objects: ObjectLookup) {
+function keyValue(
+  { configMapKeyRef, secretKeyRef }: EnvVarSource,
+  pod: Pod,
+  objects: ObjectLookup,
+): TextPart | undefined {
   const { namespace } = pod.metadata;
   if (configMapKeyRef !== undefined) {
     const content = configMap(configMapKeyRef, pod, objects);
     const value = content?.data.get(configMapKeyRef.key);
-    if (value !== undefined) return encoder.encode(value);
-    if (configMapKeyRef.optional) return undefined;
+    if (value !== undefined || configMapKeyRef.optional) return value;
     throw new ContainerConfigError(
       `couldn't find key ${configMapKeyRef.key} in ConfigMap ${namespace}/${configMapKeyRef.name ?? ""}`,
     );
@@ -183,7 +227,7 @@ function keyValue({ configMapKeyRef, secretKeyRef }: EnvVarSource, pod: Pod, obj
       `couldn't find key ${secretKeyRef.key} in Secret ${namespace}/${secretKeyRef.name ?? ""}`,
     );
   }
-  return new Uint8Array();
+  return "";
 }
 
 interface ObjectReference {
@@ -203,25 +247,6 @@ function secret(reference: ObjectReference, pod: Pod, objects: ObjectLookup): Se
   const found = objects.secret(pod.metadata.namespace, name);
   if (found === undefined && !optional) throw new ContainerConfigError(`secret ${JSON.stringify(name)} not found`);
   return found;
-}
-
-function expandBytes(text: string, lookup: (name: string) => Uint8Array | undefined, subject: string): Uint8Array {
-  const parts = expandParts(text, lookup);
-  const lengths = parts.reduce((sum, part) => sum + part.length, 0);
-  if (parts.length > 1 && lengths > maxExpandedBytes) {
-    throw new ContainerConfigError(`${subject} exceeds ${maxExpandedBytes} bytes after variable expansion`);
-  }
-  return concatenate(parts.map((part) => (typeof part === "string" ? encoder.encode(part) : part)));
-}
-
-function concatenate(pieces: readonly Uint8Array[]): Uint8Array {
-  const result = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
-  let offset = 0;
-  for (const piece of pieces) {
-    result.set(piece, offset);
-    offset += piece.length;
-  }
-  return result;
 }
 
 /** Rejects what no process can be given: the kernel ends names at `=`, and names and values at a zero byte. */

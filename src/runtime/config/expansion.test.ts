@@ -1,7 +1,11 @@
 import { fc } from "../../../test/support/fast-check.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { expand, expandParts } from "./expansion.ts";
+import { expandParts, joinParts } from "./expansion.ts";
+
+function expand(text: string, lookup: (name: string) => string | undefined): string {
+  return expandParts(text, lookup).join("");
+}
 
 const values = new Map([
   ["A", "1"],
@@ -63,6 +67,7 @@ test("values need not be texts", () => {
     expandParts("a$(X)b", () => bytes),
     ["a", bytes, "b"],
   );
+  assert.deepEqual(joinParts(["a", bytes, "ä"]), new Uint8Array([0x61, 0xff, 0xc3, 0xa4]));
 });
 
 test("many unclosed references take linear time", () => {

@@ -1,8 +1,15 @@
+/** A piece of an expanded text. Values of variables may be bytes. */
+export type TextPart = string | Uint8Array;
+
+const encoder = new TextEncoder();
+
 /**
  * Splits a text at its `$(NAME)` references and replaces those that `lookup` knows. `$$` stands for `$`, so `$$(NAME)`
  * stays `$(NAME)`; unknown names and any other `$` stay. Linear time.
+ * @returns the parts in order: joined, they may be very long, so see first whether they fit (ExpansionRoom)
+ * @example expandParts("$(A) $$(A) $(B)", (name) => (name === "A" ? "1" : undefined)).join("") // "1 $(A) $(B)"
  */
-export function expandParts<T>(text: string, lookup: (name: string) => T | undefined): (string | T)[] {
+export function expandParts<T extends TextPart>(text: string, lookup: (name: string) => T | undefined): (string | T)[] {
   const parts: (string | T)[] = [];
   const lastCloser = text.lastIndexOf(")");
   let written = 0;
@@ -26,10 +33,14 @@ export function expandParts<T>(text: string, lookup: (name: string) => T | undef
   return parts.filter((part) => part !== "");
 }
 
-/**
- * {@link expandParts} for texts.
- * @example expand("$(A) $$(A) $(B)", (name) => (name === "A" ? "1" : undefined)) // "1 $(A) $(B)"
- */
-export function expand(text: string, lookup: (name: string) => string | undefined): string {
-  return expandParts(text, lookup).join("");
+/** The bytes of an expanded text. */
+export function joinParts(parts: readonly TextPart[]): Uint8Array {
+  const pieces = parts.map((part) => (typeof part === "string" ? encoder.encode(part) : part));
+  const result = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+  let offset = 0;
+  for (const piece of pieces) {
+    result.set(piece, offset);
+    offset += piece.length;
+  }
+  return result;
 }
