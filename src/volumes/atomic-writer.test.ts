@@ -102,6 +102,19 @@ test("a directory for a mount in the volume is not one of its files", async () =
   assert.equal((await fixture.files.stat("/v/nested"))?.type, "directory");
 });
 
+test("a directory for a mount takes the place of the files of its name, also of those that come later", async () => {
+  const fixture = await Fixture.make();
+  await fixture.files.makeDirectory("/v/dashboards", 0o755);
+  for (const files of [{ "dashboards/a": "1" }, { "dashboards/a": "1", b: "2" }, { dashboards: "3" }, { b: "4" }]) {
+    assert.equal(await fixture.writer().isCurrent(payload(files)), false);
+    await fixture.writer().write(payload(files), nothing);
+    assert.equal(await fixture.writer().isCurrent(payload(files)), true);
+    assert.equal((await fixture.files.stat("/v/dashboards"))?.type, "directory");
+    const visible = (await fixture.names()).filter((name) => !name.startsWith(".."));
+    assert.deepEqual(visible, "b" in files ? ["b", "dashboards"] : ["dashboards"]);
+  }
+});
+
 test("an interrupted write shows the old or the new files, and the next one repairs it", async () => {
   const before = payload({ a: "old", gone: "old" });
   const after = payload({ a: "new", more: "new" });

@@ -67,8 +67,8 @@ export class AtomicWriter {
     const wanted = cleanPayload(payload);
     const generation = await this.#currentGeneration();
     if (generation === undefined) return false;
-    const links = await this.#visibleLinks();
-    const names = firstNames(wanted);
+    const { links, directories } = await this.#visibleNames();
+    const names = firstNames(wanted).difference(directories);
     const sameLinks =
       links.size === names.size && [...names].every((name) => links.get(name) === `${dataLink}/${name}`);
     return sameLinks && (await this.#holds(`${this.#directory}/${generation}`, wanted));
@@ -103,15 +103,20 @@ export class AtomicWriter {
     return (await files.stat(`${this.#directory}/${target}`))?.type === "directory" ? target : undefined;
   }
 
-  /** Visible names and their link targets. Directories for nested mounts are excluded. */
-  async #visibleLinks(): Promise<Map<string, string>> {
+  /**
+   * Visible names: links with their targets, and directories, in which containers mount other volumes. Where a file has
+   * the name of such a directory, that mount is in front of it, so that it needs no link.
+   */
+  async #visibleNames(): Promise<{ readonly links: Map<string, string>; readonly directories: ReadonlySet<string> }> {
     const { files } = this.#deps;
     const links = new Map<string, string>();
+    const directories = new Set<string>();
     for (const { name, type } of await files.list(this.#directory)) {
-      if (name.startsWith("..") || type !== "symlink") continue;
-      links.set(name, await files.readLink(`${this.#directory}/${name}`));
+      if (name.startsWith("..")) continue;
+      if (type === "directory") directories.add(name);
+      if (type === "symlink") links.set(name, await files.readLink(`${this.#directory}/${name}`));
     }
-    return links;
+    return { links, directories };
   }
 
   async #holds(generation: string, wanted: Payload): Promise<boolean> {
@@ -178,8 +183,8 @@ export class AtomicWriter {
 
   async #showNames(names: ReadonlySet<string>): Promise<void> {
     const { files } = this.#deps;
-    const links = await this.#visibleLinks();
-    await eachOf(names, atOnce, async (name) => {
+    const { links, directories } = await this.#visibleNames();
+    await eachOf(names.difference(directories), atOnce, async (name) => {
       const target = `${dataLink}/${name}`;
       if (links.get(name) === target) return;
       if (links.has(name)) await files.remove(`${this.#directory}/${name}`);

@@ -104,7 +104,7 @@ class ProjectedVolume implements PreparedVolume {
       // After a start without an API server the files of an earlier run stay in use.
       return (error instanceof NotKnownYetError || error instanceof NotNowError) && (await this.#writer.hasContent());
     }
-    return await this.#writer.isCurrent(files);
+    return (await this.#missingMountPoints()).length === 0 && (await this.#writer.isCurrent(files));
   }
 
   async setUp(signal: AbortSignal): Promise<void> {
@@ -113,11 +113,20 @@ class ProjectedVolume implements PreparedVolume {
     const { directories } = this.#deps;
     const bytes = this.#inMemory ? directories.memoryBytes(this.#pod) : undefined;
     await directories.setUp({ pod: this.#pod, volume: this.name }, this.#place, bytes, async () => {
-      for (const path of nestedMountPoints(this.#pod, this.name)) {
-        await this.#deps.files.makeDirectory(`${this.hostPath}/${path}`, 0o755);
-      }
+      for (const path of await this.#missingMountPoints()) await this.#deps.files.makeDirectory(path, 0o755);
     });
     if (!(await this.#writer.isCurrent(files))) await this.#write(files, signal);
+  }
+
+  /**
+   * Absolute. A pod may get an ephemeral container with further ones, and an update of the files leaves out those that
+   * are among them.
+   */
+  async #missingMountPoints(): Promise<string[]> {
+    const { files } = this.#deps;
+    const paths = nestedMountPoints(this.#pod, this.name).map((path) => `${this.hostPath}/${path}`);
+    const found = await Promise.all(paths.map((path) => files.stat(path)));
+    return paths.filter((_, index) => found[index] === undefined);
   }
 
   #isReady(): Promise<boolean> {
