@@ -11,7 +11,7 @@ import { SimVolumeFiles } from "../sim/volume-files.ts";
 import { ContainerMounts } from "./container-mounts.ts";
 import { VolumePaths } from "./volume-paths.ts";
 
-const features = (): { readonly recursiveReadOnlyMounts: boolean } => ({ recursiveReadOnlyMounts: false });
+const features = () => ({ handler: "", recursiveReadOnlyMounts: false });
 
 test("subPaths of a claim are below its volume's name, where the Go kubelet finds them, others below their own", async () => {
   const files = new MemoryFiles(new SimClock(0).incarnation());
@@ -104,12 +104,15 @@ test("why a subPath cannot be mounted is reported once, and its end", async () =
   assert.equal(journal.messages("VolumeWarning").length, 3, "nothing is remembered of a pod that is gone");
 });
 
-test("a mount is recursively read-only if the pod's own handler can do that", async () => {
+test("a mount is recursively read-only if the pod's own handler can do that, and none while it is unknown", async () => {
   const files = new MemoryFiles(new SimClock(0).incarnation());
   const containerMounts = new ContainerMounts({
     ...{ files, volumeFiles: new SimVolumeFiles(files), mounts: new SimMounts() },
     ...{ journal: new MemoryRecorder(), log: silentLog, node: { seLinux: false } },
-    features: ({ spec }) => ({ recursiveReadOnlyMounts: spec.runtimeClassName === "able" }),
+    features: ({ spec }) => ({
+      handler: spec.runtimeClassName === "unknown" ? undefined : spec.runtimeClassName,
+      recursiveReadOnlyMounts: spec.runtimeClassName === "able",
+    }),
   });
   const mounted = new Map([["v", { readOnly: false, own: true, hostPath: "/volumes/v" }]]);
   const paths = new VolumePaths("/root", podUid("u"));
@@ -127,4 +130,7 @@ test("a mount is recursively read-only if the pod's own handler can do that", as
   assert.equal(await mountFor("able", "Enabled"), true);
   assert.equal(await mountFor("unable", "IfPossible"), undefined);
   await assert.rejects(mountFor("unable", "Enabled"), /not supported by the runtime/);
+  const unknown = { name: "ContainerConfigError", message: 'runtimeclass.node.k8s.io "unknown" not found' };
+  for (const mode of ["IfPossible", "Enabled"]) await assert.rejects(mountFor("unknown", mode), unknown);
+  assert.equal(await mountFor("unknown", "Disabled"), undefined);
 });

@@ -14,7 +14,7 @@ import type { Mount } from "../runtime/config/container-config.ts";
 import { ContainerConfigError } from "../runtime/config/container-config-error.ts";
 import type { EnvironmentVariable } from "../runtime/config/environment.ts";
 import type { MountedVolume, MountedVolumes } from "../runtime/config/mounted-volumes.ts";
-import type { PodFeatures } from "../runtime/config/pod-features.ts";
+import { mayBeRecursivelyReadOnly, type PodFeatures, requireHandler } from "../runtime/config/pod-features.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { isRecursivelyReadOnly, mountPropagation } from "./mount-options.ts";
@@ -29,7 +29,7 @@ export interface ContainerMountsDependencies {
   readonly journal: Recorder;
   readonly log: Logger;
   readonly node: Pick<NodeContext, "seLinux">;
-  readonly features: (pod: Pod) => Pick<PodFeatures, "recursiveReadOnlyMounts">;
+  readonly features: (pod: Pod) => Pick<PodFeatures, "handler" | "recursiveReadOnlyMounts">;
 }
 
 /** A container about to start, with the volumes of its pod. */
@@ -71,7 +71,7 @@ export class ContainerMounts {
    */
   async of(starting: MountingContainer, paths: VolumePaths, turn: Semaphore, signal: AbortSignal): Promise<Mount[]> {
     const { pod, container, environment, mounted } = starting;
-    const { recursiveReadOnlyMounts } = this.#deps.features(pod);
+    const features = this.#deps.features(pod);
     const mounts: Mount[] = [];
     for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
       const volume = mounted.get(mount.name);
@@ -80,7 +80,9 @@ export class ContainerMounts {
         throw new ContainerConfigError(`cannot find volume ${names}`);
       }
       const propagation = mountPropagation(mount);
-      const recursiveReadOnly = isRecursivelyReadOnly(mount, recursiveReadOnlyMounts);
+      // An IfPossible that is dropped would show nobody that the mounts below are writable.
+      if (mayBeRecursivelyReadOnly(mount)) requireHandler(pod, features);
+      const recursiveReadOnly = isRecursivelyReadOnly(mount, features.recursiveReadOnlyMounts);
       const subPath = subPathOf(mount, environment);
       let { hostPath } = volume;
       if (subPath !== "") {

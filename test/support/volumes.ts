@@ -97,7 +97,7 @@ export class VolumesUnderTest {
       objects,
       node,
       plugins: [...plugins, ...more],
-      features: () => ({ recursiveReadOnlyMounts: false }),
+      features: () => ({ handler: "", recursiveReadOnlyMounts: false }),
       ...changed,
     });
     return this.manager;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { podWith } from "../../../test/support/pods.ts";
 import type { RuntimeHandlerInfo } from "../../runtime-service/features.ts";
-import { podFeatures, requireUserNamespaces } from "./pod-features.ts";
+import { dependsOnHandler, podFeatures, requireUserNamespaces } from "./pod-features.ts";
 
 const handlers: readonly RuntimeHandlerInfo[] = [
   { name: "", recursiveReadOnlyMounts: true, userNamespaces: true },
@@ -57,4 +57,13 @@ test("a pod whose handler lacks user namespaces is told so in upstream's words",
     message: `${problem} RuntimeClass handler "gone" does not support user namespaces: the handler "gone" is not known`,
   });
   assert.throws(check("none"), { name, message: 'runtimeclass.node.k8s.io "none" not found' });
+});
+
+test("a start waits for the pod's RuntimeClass if it depends on what the handler can do", () => {
+  const depends = (hostUsers: boolean | undefined, recursiveReadOnly?: string): boolean => {
+    const volumeMounts = [{ name: "v", mountPath: "/v", ...(recursiveReadOnly !== undefined && { recursiveReadOnly }) }];
+    return dependsOnHandler(podWith({ hostUsers }), { name: "c", volumeMounts });
+  };
+  assert.deepEqual([depends(undefined), depends(true), depends(undefined, "Disabled")], [false, false, false]);
+  assert.deepEqual([depends(false), depends(true, "IfPossible"), depends(true, "Enabled")], [true, true, true]);
 });

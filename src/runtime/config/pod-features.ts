@@ -1,4 +1,6 @@
+import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
+import type { VolumeMount } from "../../api/volume.ts";
 import type { RuntimeHandlerInfo } from "../../runtime-service/features.ts";
 import { ContainerConfigError } from "./container-config-error.ts";
 import type { ObjectLookup } from "./environment.ts";
@@ -35,12 +37,31 @@ export function podFeatures(
 
 /** The name of the pod's runtime handler. @throws ContainerConfigError when the pod's RuntimeClass does not exist */
 export function runtimeHandler(pod: Pod, objects: Pick<ObjectLookup, "runtimeHandler">): string {
-  return required(pod, handlerOf(pod, objects));
+  return requireHandler(pod, { handler: handlerOf(pod, objects) });
+}
+
+/**
+ * The name of the pod's handler, for what depends on it: an unknown handler has no features.
+ * @throws ContainerConfigError, in upstream's words, while the pod's RuntimeClass is not known
+ */
+export function requireHandler({ spec }: Pod, { handler }: Pick<PodFeatures, "handler">): string {
+  if (handler !== undefined) return handler;
+  throw new ContainerConfigError(`runtimeclass.node.k8s.io ${JSON.stringify(spec.runtimeClassName)} not found`);
+}
+
+/** Whether a start must know the pod's handler. A running pod's other containers start without its RuntimeClass. */
+export function dependsOnHandler({ spec }: Pod, { volumeMounts = [] }: Container): boolean {
+  return spec.hostUsers === false || volumeMounts.some(mayBeRecursivelyReadOnly);
+}
+
+/** Whether a mount is recursively read-only, or no mount at all, depends on the handler. */
+export function mayBeRecursivelyReadOnly({ recursiveReadOnly = "Disabled" }: VolumeMount): boolean {
+  return recursiveReadOnly !== "Disabled";
 }
 
 /** @throws ContainerConfigError, in upstream's words, when the pod's handler has no user namespaces */
 export function requireUserNamespaces(pod: Pod, { handler, isKnown, userNamespaces }: PodFeatures): void {
-  const name = required(pod, handler);
+  const name = requireHandler(pod, { handler });
   if (userNamespaces) return;
   const subject = name === "" ? "runtime" : `RuntimeClass handler ${JSON.stringify(name)}`;
   const unknown = isKnown ? "" : `: the handler ${JSON.stringify(name)} is not known`;
@@ -51,9 +72,4 @@ export function requireUserNamespaces(pod: Pod, { handler, isKnown, userNamespac
 
 function handlerOf({ spec }: Pod, objects: Pick<ObjectLookup, "runtimeHandler">): string | undefined {
   return spec.runtimeClassName ? objects.runtimeHandler?.(spec.runtimeClassName) : "";
-}
-
-function required({ spec }: Pod, handler: string | undefined): string {
-  if (handler !== undefined) return handler;
-  throw new ContainerConfigError(`runtimeclass.node.k8s.io ${JSON.stringify(spec.runtimeClassName)} not found`);
 }

@@ -12,6 +12,7 @@ import type { ContainerToStart } from "../actions/container-decision.ts";
 import { shortId } from "../actions/sandbox-actions.ts";
 import type { ContainerConfig } from "../config/container-config.ts";
 import type { MountedVolumes } from "../config/mounted-volumes.ts";
+import { dependsOnHandler } from "../config/pod-features.ts";
 import type { SandboxConfig } from "../config/sandbox-config.ts";
 import { honoursStopSignal } from "../config/stop-signal.ts";
 import type { Effects } from "../effects.ts";
@@ -119,7 +120,11 @@ export class ContainerStart {
     if (this.#sandbox.volumes !== undefined) return this.#sandbox.volumes;
     const { container, cause } = this.#start;
     try {
-      const spec = { containers: [container] };
+      const { runtimeClassName } = this.#pod.spec;
+      const spec = {
+        containers: [container],
+        ...(dependsOnHandler(this.#pod, container) && { runtimeClassName }),
+      };
       return await this.#parts.volumes.mount(this.#pod, { spec, services: "remembered" }, cause, signal);
     } catch (error) {
       if (!(error instanceof VolumeError)) throw error;
