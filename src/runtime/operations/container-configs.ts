@@ -18,6 +18,7 @@ import type { Effects } from "../effects.ts";
 import { makeContainerDirectories, makeTerminationLog, podDirectory } from "../layout/pod-directories.ts";
 import type { NodeContext } from "../node-context.ts";
 import type { UserNamespaceProvider, VolumeProvider } from "../providers.ts";
+import { readNodeHosts } from "./node-hosts.ts";
 import { volumeDevices } from "../config/volume-devices.ts";
 
 export interface ContainerConfigParts {
@@ -35,8 +36,6 @@ export interface StartInputs {
   /** The sandbox's addresses. */
   readonly ips: readonly string[];
 }
-
-const maxHostsBytes = 10 * 1024 * 1024;
 
 /** Builds container configurations and the files that they refer to. */
 export class ContainerConfigs {
@@ -114,18 +113,9 @@ export class ContainerConfigs {
     if (!mountsHostsFile(pod, container, sandboxIPs)) return undefined;
     const { node } = this.#parts;
     const path = `${podDirectory(node, pod.metadata.uid)}/etc-hosts`;
-    const nodeHosts = pod.spec.hostNetwork === true ? await this.#nodeHosts() : "";
+    const nodeHosts = pod.spec.hostNetwork === true ? await readNodeHosts(this.#effects.files) : "";
     await this.#effects.files.write(path, hostsFile(pod, sandboxIPs, node.clusterDomain, nodeHosts), 0o644);
     return path;
-  }
-
-  /** The node's hosts file, which is optional. */
-  async #nodeHosts(): Promise<string> {
-    try {
-      return new TextDecoder().decode(await this.#effects.files.read("/etc/hosts", maxHostsBytes));
-    } catch {
-      return "";
-    }
   }
 }
 

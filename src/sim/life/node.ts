@@ -97,6 +97,9 @@ export class SimNode {
     this.cgroups = new SimCgroups(() => settings.world.containers.values());
     this.resources = new SimMachineResources(clock, settings.world);
     this.files = settings.files ?? new MemoryFiles(clock.incarnation());
+    // Every machine has one; pods on its network do not start without.
+    void this.files.makeDirectory("/etc", 0o755);
+    void this.files.write("/etc/hosts", "127.0.0.1 localhost\n", 0o644);
     this.firewall = new SimFirewall(() => clock.nowMs);
     this.kernelLog = new SimKernelLog(() => clock.nowMs);
     this.power = new MachinePower(clock, settings.world, this.files, this);
