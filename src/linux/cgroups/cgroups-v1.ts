@@ -7,6 +7,7 @@ import {
   cgroupParts,
   changeableParts,
   childCgroups,
+  fileExists,
   makeCgroup,
   ownPids,
   readValue,
@@ -153,11 +154,13 @@ export class CgroupsV1 implements Cgroups {
     );
   }
 
-  /** v1 often lacks this controller: then huge pages are unlimited. */
+  /** v1 often lacks this controller: then huge pages are unlimited. Kernels before 5.7 do not limit reserved ones. */
   async #setHugePages(path: string, { hugePageLimitBytes = {} }: CgroupResources): Promise<void> {
     if (!this.#hierarchies.some(({ controllers }) => controllers.includes("hugetlb"))) return;
     for (const [size, bytes] of Object.entries(hugePageLimitBytes)) {
       await writeValue(this.#file(path, "hugetlb", `hugetlb.${size}.limit_in_bytes`), `${bytes}`);
+      const reserved = this.#file(path, "hugetlb", `hugetlb.${size}.rsvd.limit_in_bytes`);
+      if (await fileExists(reserved)) await writeValue(reserved, `${bytes}`);
     }
   }
 

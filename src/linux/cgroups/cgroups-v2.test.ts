@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { cpuWeight, CgroupsV2, sharesOfWeight } from "./cgroups-v2.ts";
 import { systemClock } from "../processes/clock.ts";
@@ -106,12 +106,18 @@ test("weight and shares convert into each other", () => {
   for (let weight = 1; weight <= 10_000; weight++) assert.equal(cpuWeight(sharesOfWeight(weight)), weight);
 });
 
-test("huge pages are limited for the sizes that the kernel counts", async () => {
+test("huge pages in use and reserved ones are limited, for the sizes that the kernel counts", async () => {
   using directory = imitation();
-  const file = directory.join("kubepods/burstable/pod1/hugetlb.2MB.max");
-  writeFileSync(file, "max\n");
-  await new CgroupsV2(systemClock, directory.path).apply(pod, { hugePageLimitBytes: { "2MB": 4096, "1GB": 0 } });
-  assert.equal(readFileSync(file, "utf8"), "4096");
+  const files = ["hugetlb.2MB.max", "hugetlb.2MB.rsvd.max", "hugetlb.64KB.max"].map((name) => {
+    return directory.join("kubepods/burstable/pod1", name);
+  });
+  for (const file of files) writeFileSync(file, "max\n");
+  const hugePageLimitBytes = { "64KB": 65_536, "2MB": 4096, "1GB": 0 };
+  await new CgroupsV2(systemClock, directory.path).apply(pod, { hugePageLimitBytes });
+  const values = files.map((file) => readFileSync(file, "utf8"));
+  assert.deepEqual(values, ["4096", "4096", "65536"], "older kernels count no reserved pages");
+  const names = readdirSync(directory.join("kubepods/burstable/pod1")).filter((name) => name.startsWith("hugetlb"));
+  assert.equal(names.length, files.length, "none is created");
 });
 
 test("memory is protected on request, and processes are moved into a cgroup that is created for them", async () => {

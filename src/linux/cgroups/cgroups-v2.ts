@@ -139,11 +139,16 @@ function limit(value: number): string {
   return value < 0 ? "max" : `${value}`;
 }
 
-/** Without the controller or the page size these files do not exist, and the pages are unlimited. */
+/**
+ * As runc: pages in use, and pages reserved by a mapping, which fails then rather than ending its process later (kernel
+ * 5.7). Without the controller or the page size these files do not exist, and the pages are unlimited.
+ */
 async function setHugePages(directory: string, { hugePageLimitBytes = {} }: CgroupResources): Promise<void> {
   for (const [size, bytes] of Object.entries(hugePageLimitBytes)) {
-    const file = join(directory, `hugetlb.${size}.max`);
-    if (await fileExists(file)) await writeValue(file, `${bytes}`);
+    for (const name of [`hugetlb.${size}.max`, `hugetlb.${size}.rsvd.max`]) {
+      const file = join(directory, name);
+      if (await fileExists(file)) await writeValue(file, `${bytes}`);
+    }
   }
 }
 

@@ -2,16 +2,17 @@ import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { PodwrightError } from "../../base/errors.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
 import { FileError } from "../../ports/files.ts";
+import { CgroupsV1 } from "./cgroups-v1.ts";
 import { CgroupsV2 } from "./cgroups-v2.ts";
 import { cgroupsOf, openCgroups } from "./cgroups.ts";
 import { systemClock } from "../processes/clock.ts";
 import { parseMountInfo } from "../files/mountinfo.ts";
-import { needsRoot } from "../processes/testing.ts";
+import { needsRoot, testDirectory } from "../processes/testing.ts";
 
 const cgroupRoot = "/sys/fs/cgroup";
 
@@ -126,6 +127,20 @@ test("on v1 applied values are read back, and a missing limit as none", { skip: 
   const { cpuQuotaMicroseconds, memoryLimitBytes } = (await cgroups.read(own.path)).resources;
   assert.deepEqual([cpuQuotaMicroseconds, memoryLimitBytes], [-1, -1]);
   await assert.rejects(cgroups.read(`${own.path}/missing`));
+});
+
+test("on v1 huge pages in use are limited, and reserved ones where the kernel can", async () => {
+  using directory = testDirectory();
+  const cgroups = new CgroupsV1(systemClock, [{ directory: directory.path, controllers: ["hugetlb"] }]);
+  const files = ["hugetlb.2MB.limit_in_bytes", "hugetlb.2MB.rsvd.limit_in_bytes", "hugetlb.1GB.limit_in_bytes"];
+  mkdirSync(directory.join("pod"));
+  for (const file of files) writeFileSync(directory.join("pod", file), "unlimited\n");
+  await cgroups.apply("/pod", { hugePageLimitBytes: { "2MB": 4096, "1GB": 0 } });
+  assert.deepEqual(readdirSync(directory.join("pod")).toSorted(), files.toSorted());
+  assert.deepEqual(
+    files.map((file) => readFileSync(directory.join("pod", file), "utf8")),
+    ["4096", "4096", "0"],
+  );
 });
 
 test("on v1 a missing hierarchy is named by its directory", { skip: needsV1 }, async () => {
