@@ -121,6 +121,19 @@ test("32 search domains are kept, each of at most 253 characters, in sum 2048", 
   assert.deepEqual(kept([...long, "x".repeat(17)]), long);
 });
 
+test("what the node's file repeats stays, and counts, unless dnsConfig is merged into it", () => {
+  const resolvConf = "nameserver 1.1.1.1\nnameserver 1.1.1.1\nnameserver 2.2.2.2\nnameserver 3.3.3.3\nsearch a b a\n";
+  const repeated = dns({ dnsPolicy: "Default" }, { resolvConf });
+  assert.deepEqual(repeated.config, { servers: ["1.1.1.1", "1.1.1.1", "2.2.2.2"], searches: ["a", "b", "a"], options: [] });
+  assert.deepEqual(
+    repeated.problems.map(({ reason }) => reason),
+    ["DNSConfigForming"],
+  );
+  const { config, problems } = dns({ dnsPolicy: "Default", dnsConfig: {} }, { resolvConf });
+  assert.deepEqual(config, { servers: ["1.1.1.1", "2.2.2.2", "3.3.3.3"], searches: ["a", "b"], options: [] });
+  assert.deepEqual(problems, []);
+});
+
 test("a resolver file is parsed like resolvers do", () => {
   const text =
     "# nameserver 1.1.1.1\n nameserver 2.2.2.2 \nnameserver\nsearch a\nsearch b. . c\noptions ndots:1 rotate\noptions ndots:3\n";

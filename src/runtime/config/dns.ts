@@ -53,6 +53,8 @@ export function resolvConfProblem(path: string, text: string, clusterDomain: str
   return `Resolv.conf file '${path}' contains search line which length is more than allowed ${maxSearchCharacters} chars!`;
 }
 
+type DnsConfigSpec = NonNullable<Pod["spec"]["dnsConfig"]>;
+
 interface Resolver {
   readonly servers: readonly string[];
   readonly searches: readonly string[];
@@ -66,16 +68,23 @@ export function podDns(
 ): { readonly config: DnsConfig; readonly problems: DnsProblem[] } {
   const problems: DnsProblem[] = [];
   const base = baseResolver(pod, settings, problems);
-  const { nameservers = [], searches = [], options = [] } = pod.spec.dnsConfig ?? {};
-  const servers = limitServers(unique([...base.servers, ...nameservers]), problems);
-  const merged = pod.spec.dnsConfig === undefined ? base.options : mergeOptions(base.options, options);
+  const { servers, searches, options } = pod.spec.dnsConfig === undefined ? base : addConfig(base, pod.spec.dnsConfig);
   return {
     config: {
-      servers,
-      searches: limitSearches(unique([...base.searches, ...searches]), problems),
-      options: [...merged],
+      servers: limitServers(servers, problems),
+      searches: limitSearches(searches, problems),
+      options: [...options],
     },
     problems,
+  };
+}
+
+/** Only here duplicates are dropped, as upstream: what the node's file repeats stays, and counts toward the limits. */
+function addConfig(base: Resolver, { nameservers = [], searches = [], options = [] }: DnsConfigSpec): Resolver {
+  return {
+    servers: unique([...base.servers, ...nameservers]),
+    searches: unique([...base.searches, ...searches]),
+    options: mergeOptions(base.options, options),
   };
 }
 
