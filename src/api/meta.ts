@@ -33,6 +33,14 @@ export const Quantity = z.union([z.string(), z.number()]).transform((written) =>
   return typeof written === "string" ? written.replaceAll(surroundingSpace, "") : written;
 });
 export const StringMap = z.record(z.string(), z.string());
+/**
+ * Texts of an API object by keys that may be `__proto__`, as those of ConfigMaps and Secrets: a record of zod drops it.
+ * The object stays as JSON.parse made it.
+ */
+export const DataMap = z.custom<Readonly<Record<string, string>>>((value) => {
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject && Object.values(value).every((text) => typeof text === "string");
+});
 /** RFC 3339 text. */
 export const Time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d?:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)$/u, {
   error: 'expected a time such as "2026-01-31T08:00:00Z"',

@@ -55,16 +55,15 @@ export async function callSecrets(
   }
   if (values === undefined) throw failed(`secrets ${JSON.stringify(name)} not found`);
   const decoder = new TextDecoder("utf-8", { fatal: true });
-  const texts: Record<string, string> = {};
-  for (const [key, value] of values) {
+  const texts = [...values].map(([key, value]) => {
     try {
-      texts[key] = decoder.decode(value);
+      return [key, decoder.decode(value)] as const;
     } catch {
       // gRPC requires text; the value itself is never shown.
       throw failed(`the value of ${JSON.stringify(key)} is not UTF-8`);
     }
-  }
-  return texts;
+  });
+  return Object.fromEntries(texts);
 }
 
 /** The pod's service account tokens, one for each audience that the driver requests. Secret: never log them. */

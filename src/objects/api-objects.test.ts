@@ -74,6 +74,24 @@ describe("ApiObjects", () => {
     assert.equal(objects.configMap("ns", "settings"), undefined);
   });
 
+  test("every valid key is kept, also one that JavaScript has a meaning for", () => {
+    const { objects, watch } = bound(new World());
+    objects.add(pod("u", "settings", "token"));
+    const data = '{"__proto__": "YQ==", "constructor": "YQ=="}';
+    const stored = (name: string): object => JSON.parse(`{"metadata": {"name": "${name}"}, "data": ${data}}`);
+    watch("ConfigMap ns/settings").set(stored("settings"));
+    watch("Secret ns/token").set(stored("token"));
+    const keys = ["__proto__", "constructor"];
+    assert.deepEqual([...(objects.configMap("ns", "settings")?.data.keys() ?? [])], keys);
+    assert.deepEqual([...(objects.secret("ns", "token")?.data.keys() ?? [])], keys);
+    for (const wrong of [{ a: 1 }, ["a"], "a", null]) {
+      assert.throws(
+        () => watch("ConfigMap ns/settings").set({ metadata: { name: "settings" }, data: wrong }),
+        /data does not fit/,
+      );
+    }
+  });
+
   test("equal content keeps its identity", () => {
     const { objects, watch, changed } = bound(new World());
     objects.add(pod("u", "settings"));

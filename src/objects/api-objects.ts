@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import type { ReflectorHandler, ReflectorTarget } from "../api-client/reflector.ts";
 import { type ApiObject, decoder, type Resource } from "../api-client/resource.ts";
-import { StringMap } from "../api/meta.ts";
+import { DataMap } from "../api/meta.ts";
 import type { Pod, PodSpec } from "../api/pod.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
@@ -18,14 +18,14 @@ const metadata = z.object({
 });
 const ConfigMap = z.object({
   metadata,
-  data: StringMap.optional(),
-  binaryData: StringMap.optional(),
+  data: DataMap.optional(),
+  binaryData: DataMap.optional(),
   immutable: z.boolean().optional(),
 });
 const Secret = z.object({
   metadata,
   type: z.string().optional(),
-  data: StringMap.optional(),
+  data: DataMap.optional(),
   immutable: z.boolean().optional(),
 });
 

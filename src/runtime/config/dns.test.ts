@@ -124,7 +124,11 @@ test("32 search domains are kept, each of at most 253 characters, in sum 2048", 
 test("what the node's file repeats stays, and counts, unless dnsConfig is merged into it", () => {
   const resolvConf = "nameserver 1.1.1.1\nnameserver 1.1.1.1\nnameserver 2.2.2.2\nnameserver 3.3.3.3\nsearch a b a\n";
   const repeated = dns({ dnsPolicy: "Default" }, { resolvConf });
-  assert.deepEqual(repeated.config, { servers: ["1.1.1.1", "1.1.1.1", "2.2.2.2"], searches: ["a", "b", "a"], options: [] });
+  assert.deepEqual(repeated.config, {
+    servers: ["1.1.1.1", "1.1.1.1", "2.2.2.2"],
+    searches: ["a", "b", "a"],
+    options: [],
+  });
   assert.deepEqual(
     repeated.problems.map(({ reason }) => reason),
     ["DNSConfigForming"],

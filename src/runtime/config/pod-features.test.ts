@@ -61,7 +61,9 @@ test("a pod whose handler lacks user namespaces is told so in upstream's words",
 
 test("a start waits for the pod's RuntimeClass if it depends on what the handler can do", () => {
   const depends = (hostUsers: boolean | undefined, recursiveReadOnly?: string): boolean => {
-    const volumeMounts = [{ name: "v", mountPath: "/v", ...(recursiveReadOnly !== undefined && { recursiveReadOnly }) }];
+    const volumeMounts = [
+      { name: "v", mountPath: "/v", ...(recursiveReadOnly !== undefined && { recursiveReadOnly }) },
+    ];
     return dependsOnHandler(podWith({ hostUsers }), { name: "c", volumeMounts });
   };
   assert.deepEqual([depends(undefined), depends(true), depends(undefined, "Disabled")], [false, false, false]);
