@@ -37,6 +37,8 @@ export function tlsOptions({ url, ca, serverName, insecure }: Endpoint, identity
     // Without one Node.js checks the certificate by `host`.
     ...(servername !== undefined && { servername }),
     ...(ca !== undefined && { ca }),
+    // As in Go each authority counts, also an intermediate one whose root is missing.
+    allowPartialTrustChain: true,
     ...identity.certificate,
     rejectUnauthorized: !insecure,
     minVersion: "TLSv1.2",

@@ -274,7 +274,7 @@ describe("the transport", () => {
       name: "KubeConnectionError",
       message:
         `API server 127.0.0.1:${port}: the kubeconfig's certificate authority did not sign its certificate: ` +
-        "check certificate-authority or certificate-authority-data of its cluster (unable to verify the first certificate)",
+        "check certificate-authority or certificate-authority-data of its cluster (unable to get local issuer certificate)",
     });
     const system = transportTo(`https://127.0.0.1:${port}`, { ca: undefined });
     await assert.rejects(send(system), /signed by an unknown authority: set certificate-authority or/);
@@ -298,6 +298,14 @@ describe("the transport", () => {
     await assert.rejects(send(transportTo(`https://127.0.0.1:${expired.port}`)), /expired, or this machine's clock/);
     const insecure = transportTo(`https://127.0.0.1:${expired.port}`, { ca: undefined, insecure: true });
     assert.equal((await ask(insecure))[0], "2.0");
+  });
+
+  test("trusts an intermediate authority without its root, as Go does", async () => {
+    const between = new CertificateAuthority("cluster", authority);
+    const own = between.issue({ subject: { commonName: "api" }, names: ["127.0.0.1"], usages: ["server"] });
+    const { port } = await http2Server({ cert: own.certificate, key: own.key });
+    const ca = { kind: "inline", text: between.certificate } as const;
+    assert.equal((await ask(transportTo(`https://127.0.0.1:${port}`, { ca })))[0], "2.0");
   });
 
   test("a missing server is an error at once, and found when it starts", async () => {

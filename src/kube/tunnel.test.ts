@@ -148,8 +148,18 @@ describe("a proxy before the API server", () => {
       name: "KubeConnectionError",
       message:
         `API server 127.0.0.1:${port}: the proxy https://127.0.0.1:${proxy.port}: ` +
-        "unable to verify the first certificate",
+        "unable to get local issuer certificate",
     });
+  });
+
+  test("may have its certificate from an intermediate authority without a root", async () => {
+    const between = new CertificateAuthority("cluster", authority);
+    const own = between.issue({ subject: { commonName: "api" }, names: ["127.0.0.1"], usages: ["server"] });
+    const served = { cert: own.certificate, key: own.key };
+    const [port, proxy] = [await listen(createHttpsServer(served, tell)), await connectProxy(createHttpsServer(served))];
+    const ca = { kind: "inline", text: between.certificate } as const;
+    const proxyUrl = `https://127.0.0.1:${proxy.port}`;
+    assert.equal((await ask(transportTo(`https://127.0.0.1:${port}`, { proxyUrl, ca })))[0], "1.1");
   });
 
   test("that refuses is named without its credentials, with its response", async () => {

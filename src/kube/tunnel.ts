@@ -24,7 +24,7 @@ export function connectProxy({ ca, insecure }: Behind, proxy: URL): Socket {
   const port = Number(proxy.port || (secure ? 443 : 80));
   if (!secure) return connectTcp({ host, port });
   return connectTls({
-    ...{ host, port, rejectUnauthorized: !insecure, minVersion: "TLSv1.2" },
+    ...{ host, port, rejectUnauthorized: !insecure, minVersion: "TLSv1.2", allowPartialTrustChain: true },
     ...(servername !== undefined && { servername }),
     // A proxy is seldom of the cluster: whom the machine trusts counts as well.
     ...(ca !== undefined && { ca: [...getCACertificates("default"), ca] }),

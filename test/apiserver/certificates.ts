@@ -65,14 +65,15 @@ export class CertificateAuthority {
   readonly #key: KeyObject;
   readonly #name: Buffer;
 
-  constructor(commonName: string) {
+  /** @param issuer of an intermediate authority; default: it is a root */
+  constructor(commonName: string, issuer?: CertificateAuthority) {
     const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     this.#key = privateKey;
     this.#name = name({ commonName });
     const isCa = extension("2.5.29.19", true, sequence(der(derTag.boolean, Buffer.from([0xff]))));
     // digitalSignature, keyCertSign, cRLSign
     const usage = extension("2.5.29.15", true, der(derTag.bitString, Buffer.from([1, 0b1000_0110])));
-    this.certificate = this.#issue(this.#name, publicKey, [isCa, usage], {
+    this.certificate = (issuer ?? this).#issue(this.#name, publicKey, [isCa, usage], {
       notBefore: new Date(Date.now() - hourMs),
       notAfter: new Date(Date.now() + 10 * 365 * 24 * hourMs),
     });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
+import { CertificateAuthority as Authority } from "../../../test/apiserver/certificates.ts";
 import { ClientCertificates } from "./client-certificate.ts";
 import { CertificateAuthority } from "./certificates.ts";
 
@@ -47,10 +48,10 @@ BBQoi5J0rLUu+5X/eVAjb5U1pQ8EMxHH/wLr
 
 const nowMs = Date.UTC(2027, 0, 1);
 
-/** A connection that presented this certificate, which is its own authority. */
-function shown(pem: string): ReturnType<ClientCertificates["of"]> {
+/** A connection that presented this certificate, by default its own authority. */
+function shown(pem: string, authority = pem, atMs = nowMs): ReturnType<ClientCertificates["of"]> {
   const certificate = new X509Certificate(pem);
-  return new ClientCertificates(pem, () => nowMs).of({
+  return new ClientCertificates(authority, () => atMs).of({
     authorized: true,
     getPeerCertificate: () => ({ ...certificate.toLegacyObject() }),
     getPeerX509Certificate: () => certificate,
@@ -82,4 +83,12 @@ test("a certificate without a common name identifies no user", () => {
     notAfter: new Date(nowMs + 1000),
   });
   assert.equal(shown(nobody.certificate), undefined);
+});
+
+test("an intermediate authority vouches for a client without its root, and only for its own", () => {
+  const root = new Authority("company");
+  const [between, another] = [new Authority("cluster", root), new Authority("another", root)];
+  const { certificate } = between.issue({ subject: { commonName: "jane" }, usages: ["client"] });
+  assert.equal(shown(certificate, between.certificate, Date.now())?.commonName, "jane");
+  assert.equal(shown(certificate, another.certificate, Date.now()), undefined);
 });

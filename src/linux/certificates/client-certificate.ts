@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import type { PeerCertificate, TLSSocket } from "node:tls";
 import type { ClientCertificate } from "../../ports/node-server.ts";
+import { oid, pem, sequence } from "./der.ts";
 
 /** Kubernetes' attribute of a user's UID, which OpenSSL has no name for. */
 const uidAttribute = "1.3.6.1.4.1.57683.2";
@@ -75,13 +76,26 @@ function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): bool
   return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
 }
 
-function certificateBlocks(pem: string): readonly string[] {
-  return pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/gu) ?? [];
+const clientUsage = oid("1.3.6.1.5.5.7.3.2");
+
+/**
+ * Authorities of clients for a server's `ca`: as in Go each is trusted, also an intermediate one whose root is missing.
+ * Node.js's servers ignore `allowPartialTrustChain`; OpenSSL's trusted certificates (`openssl x509 -addtrust`) say it
+ * themselves.
+ * @param authorities PEM; undefined: none
+ */
+export function clientAnchors(authorities: string | undefined): string[] {
+  const trusted = sequence(sequence(clientUsage));
+  return parse(authorities ?? "").map(({ raw }) => pem("TRUSTED CERTIFICATE", Buffer.concat([raw, trusted])));
 }
 
-function parse(pem: string): readonly X509Certificate[] {
-  // OpenSSL did not accept an unparsable block as an authority either.
-  return certificateBlocks(pem).flatMap((block) => parseBlock(block) ?? []);
+function certificateBlocks(text: string): readonly string[] {
+  return text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/gu) ?? [];
+}
+
+function parse(text: string): readonly X509Certificate[] {
+  // An unparsable block is no authority.
+  return certificateBlocks(text).flatMap((block) => parseBlock(block) ?? []);
 }
 
 function parseBlock(block: string): X509Certificate | undefined {
@@ -96,9 +110,9 @@ function parseBlock(block: string): X509Certificate | undefined {
  * Why a PEM text is useless as a list of authorities: it has none, or an invalid one. Such a list would make every
  * client unknown. Undefined: no problem.
  */
-export function authoritiesProblem(pem: string): string | undefined {
-  if (pem.trim() === "") return "it is empty";
-  const blocks = certificateBlocks(pem);
+export function authoritiesProblem(text: string): string | undefined {
+  if (text.trim() === "") return "it is empty";
+  const blocks = certificateBlocks(text);
   if (blocks.length === 0) return "it holds no PEM certificate";
   const unread = blocks.findIndex((block) => parseBlock(block) === undefined);
   return unread < 0 ? undefined : `cannot parse certificate ${unread + 1} of ${blocks.length}`;

@@ -10,6 +10,7 @@ import type { Duplex } from "node:stream";
 import { describe, test } from "node:test";
 import { text as textOf } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
+import { CertificateAuthority as Authority } from "../../../test/apiserver/certificates.ts";
 import type { NodeHandler, NodeRequest } from "../../ports/node-server.ts";
 import { CertificateAuthority, type Credentials, selfSignedCertificate } from "../certificates/certificates.ts";
 import { type HttpsServer, serveHttps, type TlsMaterial } from "./https-server.ts";
@@ -123,6 +124,19 @@ describe("the HTTPS server", () => {
     await using open = await start(whoAmI, { ...material, clientAuthorities: undefined });
     const known = { path: "/", cert: client.certificate, key: client.key };
     assert.equal((await ask(open, known)).text, "GET / null");
+  });
+
+  test("trusts an intermediate authority without its root, as Go does, also when it came later", async () => {
+    const between = new Authority("cluster", new Authority("company"));
+    const { certificate: cert, key } = between.issue({ subject: { commonName: "jane" }, usages: ["client"] });
+    const only = { ...serving, clientAuthorities: between.certificate };
+    await using server = await start(whoAmI, only);
+    const told = async (): Promise<string> => (await ask(server, { path: "/", cert, key })).text;
+    assert.equal(await told(), 'GET / {"commonName":"jane","organizations":[]}');
+    server.useTls(material);
+    assert.equal(await told(), "GET / null");
+    server.useTls(only);
+    assert.equal(await told(), 'GET / {"commonName":"jane","organizations":[]}');
   });
 
   test("does not identify existing connections whose authority was removed or whose certificate has expired", async (t) => {

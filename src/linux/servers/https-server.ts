@@ -7,7 +7,7 @@ import { ExitCode, PodwrightError, errorMessage } from "../../base/errors.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import type { NodeHandler } from "../../ports/node-server.ts";
 import { plainError } from "../http/api-errors.ts";
-import { ClientCertificates } from "../certificates/client-certificate.ts";
+import { clientAnchors, ClientCertificates } from "../certificates/client-certificate.ts";
 import { answerClientErrors } from "../http/client-errors.ts";
 import { systemClock } from "../processes/clock.ts";
 import { ConnectionGuard, type ConnectionLimits } from "../http/connection-guard.ts";
@@ -184,7 +184,7 @@ function secureContext({ certificate, key, clientAuthorities }: TlsMaterial, opt
     ...(certificate !== undefined && { cert: certificate }),
     ...(key !== undefined && { key }),
     // An empty list rather than undefined, which would trust the system's authorities for clients.
-    ca: clientAuthorities ?? [],
+    ca: clientAnchors(clientAuthorities),
     minVersion,
     ...(ciphers !== undefined && { ciphers }),
     ...(curves !== undefined && { ecdhCurve: curves }),

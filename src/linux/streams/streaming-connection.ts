@@ -24,6 +24,7 @@ let context: SecureContext | undefined;
 function trustOfMachine(): SecureContext {
   context ??= createSecureContext({
     ca: [...new Set([...getCACertificates("default"), ...getCACertificates("system")])],
+    allowPartialTrustChain: true,
     minVersion: "TLSv1.2",
   });
   return context;
