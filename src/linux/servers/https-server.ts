@@ -11,9 +11,9 @@ import { clientAnchors, ClientCertificates } from "../certificates/client-certif
 import { answerClientErrors } from "../http/client-errors.ts";
 import { systemClock } from "../processes/clock.ts";
 import { ConnectionGuard, type ConnectionLimits } from "../http/connection-guard.ts";
-import { errnoOf } from "../file-error.ts";
 import { Exchange, type ExchangeOptions, type Incoming } from "../http/http-exchange.ts";
 import { changeProtocol, type UpgradeOptions, withoutUpgrade } from "../streams/protocol-change.ts";
+import { type ListenAddress, listenOn } from "./listen.ts";
 
 /** PEM texts. */
 export interface TlsMaterial {
@@ -24,9 +24,7 @@ export interface TlsMaterial {
   readonly clientAuthorities: string | undefined;
 }
 
-export interface HttpsServerOptions extends ExchangeOptions, UpgradeOptions {
-  readonly host: string;
-  readonly port: number;
+export interface HttpsServerOptions extends ExchangeOptions, UpgradeOptions, ListenAddress {
   readonly minVersion: SecureVersion;
   /** OpenSSL names joined by colons; undefined: Node.js's default. */
   readonly ciphers: string | undefined;
@@ -119,7 +117,7 @@ export async function serveHttps(
     client.once("close", () => active[Symbol.dispose]());
     void changeProtocol({ incoming, client, head }, certified(incoming), exchange, closing.signal);
   });
-  const address = await listen(server, options);
+  const { address } = await listenOn(server, options);
   const close = async (): Promise<void> => {
     closing.abort(new Error("the server is closing"));
     const closed = once(server, "close");
@@ -189,18 +187,6 @@ function secureContext({ certificate, key, clientAuthorities }: TlsMaterial, opt
     ...(ciphers !== undefined && { ciphers }),
     ...(curves !== undefined && { ecdhCurve: curves }),
   };
-}
-
-async function listen(server: Http2SecureServer, { host, port }: HttpsServerOptions): Promise<string> {
-  server.listen({ host, port });
-  try {
-    await once(server, "listening");
-  } catch (error) {
-    const reason = errnoOf(error) ?? String(error);
-    throw new PodwrightError(ExitCode.environment, `cannot listen on ${host}:${port}: ${reason}`, { cause: error });
-  }
-  const address = server.address();
-  return `${host}:${typeof address === "object" && address !== null ? address.port : port}`;
 }
 
 /** For HTTP/2 a proxy object, whose properties the types hide. */

@@ -1,11 +1,10 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { ExitCode, PodwrightError } from "../../base/errors.ts";
 import type { ApiResponse, ApiServer } from "../../ports/api-server.ts";
 import type { PageRequest } from "../../ports/node-page.ts";
 import { systemClock } from "../processes/clock.ts";
-import { errnoOf } from "../file-error.ts";
 import { Exchange } from "../http/http-exchange.ts";
+import { listenOn } from "./listen.ts";
 
 /** One person's browser opens a few. */
 const maxConnections = 64;
@@ -28,18 +27,8 @@ export async function servePage(
   const closing = new AbortController();
   const server = createServer({ maxHeaderSize: 16 * 1024 });
   server.maxConnections = maxConnections;
-  server.listen({ host: "127.0.0.1", port });
-  try {
-    await once(server, "listening");
-  } catch (error) {
-    const reason = errnoOf(error) ?? String(error);
-    throw new PodwrightError(ExitCode.environment, `cannot listen on 127.0.0.1:${port}: ${reason}`, {
-      cause: error,
-      remedy: "use another --port, or omit it",
-    });
-  }
-  const address = server.address();
-  const ownPort = typeof address === "object" && address !== null ? address.port : port;
+  const remedy = "use another --port, or omit it";
+  const { address, port: ownPort } = await listenOn(server, { host: "127.0.0.1", port }, remedy);
   const handler = open(ownPort);
   server.on("request", (incoming, outgoing) => {
     const headers: Record<string, string | undefined> = {};
@@ -60,5 +49,5 @@ export async function servePage(
   }
   let closed: Promise<void> | undefined;
   const closeOnce = (): Promise<void> => (closed ??= close());
-  return { address: `127.0.0.1:${ownPort}`, port: ownPort, close: closeOnce, [Symbol.asyncDispose]: closeOnce };
+  return { address, port: ownPort, close: closeOnce, [Symbol.asyncDispose]: closeOnce };
 }

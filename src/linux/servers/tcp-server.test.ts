@@ -14,13 +14,3 @@ test("a TCP server responds on a free port and is gone after close", async () =>
   await server.close();
   await assert.rejects(fetch(url));
 });
-
-test("a port in use is an error that names it", async () => {
-  await using server = await serveTcp({ host: "127.0.0.1", port: 0 }, echo);
-  const port = Number(server.address.split(":").at(-1));
-  await assert.rejects(serveTcp({ host: "127.0.0.1", port }, echo), {
-    name: "PodwrightError",
-    exitCode: 3,
-    message: `cannot listen on 127.0.0.1:${port}: EADDRINUSE`,
-  });
-});
