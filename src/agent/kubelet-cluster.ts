@@ -1,5 +1,6 @@
 import { ApiClient } from "../api-client/client.ts";
 import { version } from "../base/version.ts";
+import { clientLimits } from "../config/client-limits.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
 import type { NodeFlagValues } from "../config/flags.ts";
 import { milliseconds } from "../config/settings.ts";
@@ -23,9 +24,6 @@ export interface ClusterFacts {
   readonly runtime: RuntimeInfo;
 }
 
-/** What client-go takes for a rate of 0. */
-const clientGoQps = 5;
-
 /** The connection to the cluster; it is closed when the result is disposed of. */
 export async function openCluster(
   { ports, log, configuration, flags }: Daemon,
@@ -45,8 +43,7 @@ export async function openCluster(
   const client = new ApiClient(
     { transport: requests.measured(transport, host), clock: ports.clock, waited: requests.waited(host) },
     {
-      requests: { perSecond: configuration.kubeAPIQPS || clientGoQps, burst: configuration.kubeAPIBurst },
-      events: { perSecond: configuration.eventRecordQPS, burst: configuration.eventBurst },
+      ...clientLimits(configuration),
       heartbeatTimeoutMs: Math.min(updatePeriodMs, leaseDurationSeconds * 1000),
     },
   );
