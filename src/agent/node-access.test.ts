@@ -11,6 +11,7 @@ import { parseKubeletFlags } from "../config/flags.ts";
 import { loadConfiguration } from "../config/load.ts";
 import { servingSettings } from "../config/serving.ts";
 import { CertificateAuthority, selfSignedCertificate } from "../linux/certificates/certificates.ts";
+import { systemRandom } from "../linux/processes/random.ts";
 import { type HttpsServer, serveHttps } from "../linux/servers/https-server.ts";
 import { plain } from "../node-api/answers.ts";
 import type { NodeHandler } from "../ports/node-server.ts";
@@ -73,7 +74,7 @@ async function served({
   const settings = servingSettings(configuration, isWritten);
   assert.ok(settings);
   const parts = {
-    ports: { clock: new ManualClock(), files },
+    ports: { clock: new ManualClock(), random: systemRandom, files },
     log: silentLog,
     nodeName: "node1",
     tokenFile: undefined,

@@ -16,7 +16,7 @@ import type { Health } from "../server/local-api.ts";
 
 /** Sources of authentication and authorization. */
 export interface AccessParts {
-  readonly ports: Pick<Ports, "clock" | "files">;
+  readonly ports: Pick<Ports, "clock" | "random" | "files">;
   readonly log: Logger;
   readonly nodeName: string;
   /** Client tokens of a node without a cluster; undefined: none. */
@@ -78,7 +78,8 @@ export async function guarded(
   handler: NodeHandler,
 ): Promise<NodeHandler> {
   const { ports, apiClient, tokenFile } = parts;
-  const reviews = apiClient && { client: apiClient, clock: ports.clock, hashing: systemHashing };
+  const { clock, random } = ports;
+  const reviews = apiClient && { client: apiClient, clock, random, hashing: systemHashing };
   const authenticators: Authenticator[] = [byCertificate];
   if (tokenFile !== undefined) {
     const tokens = await readTokens(ports.files, tokenFile);

@@ -21,10 +21,10 @@ export interface Identity {
 export type Authenticator = (request: NodeRequest) => Promise<Identity | "invalid" | undefined>;
 
 /**
- * Authorizes one of the subresources ({@link Attributes.subresources}).
+ * Authorizes one of the subresources ({@link Attributes.subresources}), while the client waits.
  * @throws when that is impossible; the response is then 500, never success
  */
-export type Authorizer = (who: Identity, what: Attributes) => Promise<boolean>;
+export type Authorizer = (who: Identity, what: Attributes, signal: AbortSignal) => Promise<boolean>;
 
 /** Passes authenticated and authorized requests on; 401 and 403 as upstream's. */
 export function withAccess(
@@ -39,7 +39,7 @@ export function withAccess(
     const path = decodedPath(request.path);
     if (path === undefined) return plain(400, "the path's percent-encoding is broken\n");
     const what = attributesOf(request.method, path);
-    const refused = await refusal(who, what, authorize, log);
+    const refused = await refusal(who, what, async () => await authorize(who, what, request.signal), log);
     return refused ?? (await handler(request));
   };
 }
@@ -65,12 +65,12 @@ async function identify(
 async function refusal(
   who: Identity,
   what: Attributes,
-  authorize: Authorizer,
+  isAllowed: () => Promise<boolean>,
   log: Logger,
 ): Promise<ApiResponse | undefined> {
   const { verb, subresources } = what;
   try {
-    if (await authorize(who, what)) return undefined;
+    if (await isAllowed()) return undefined;
   } catch (error) {
     log.error("unable to authorize a request", { user: who.name, verb, error: errorMessage(error) });
     return plain(500, `Authorization error (user=${who.name}, verb=${verb}, resource=nodes)`);

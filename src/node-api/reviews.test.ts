@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import type { ApiCall } from "../api-client/client.ts";
+import { ApiError } from "../api-client/api-error.ts";
 import type { ApiObject } from "../api-client/resource.ts";
 import { systemHashing } from "../linux/files/hashing.ts";
 import type { NodeRequest } from "../ports/node-server.ts";
@@ -9,6 +10,7 @@ import { byAccessReview, byTokenReview } from "./reviews.ts";
 
 class Fixture {
   readonly clock = new ManualClock(0);
+  readonly random = { uniform: (): number => 0 };
   readonly hashing = systemHashing;
   readonly asked: unknown[] = [];
   answer: () => unknown = () => ({});
@@ -20,9 +22,10 @@ class Fixture {
   };
 }
 
+const { signal } = new AbortController();
+
 function request(token: string | undefined): NodeRequest {
   const headers = { authorization: token && `Bearer ${token}` };
-  const { signal } = new AbortController();
   const query = new URLSearchParams();
   return {
     method: "GET",
@@ -43,7 +46,7 @@ test("a token is reviewed once within the cache period, also when it is rejected
   fixture.answer = () => ({ authenticated: true, user: { username: "bob", groups: ["dev"], uid: "1" } });
   const bob = { name: "bob", groups: ["dev"], uid: "1" };
   assert.deepEqual([await authenticate(request("a")), await authenticate(request("a"))], [bob, bob]);
-  fixture.answer = () => ({ error: "invalid bearer token" });
+  fixture.answer = () => ({ authenticated: false });
   assert.deepEqual([await authenticate(request("b")), await authenticate(request("b"))], ["invalid", "invalid"]);
   assert.deepEqual(fixture.asked, [{ token: "a" }, { token: "b" }]);
   await fixture.clock.advance(120_000);
@@ -72,6 +75,31 @@ test("a failed review is an error, and is retried", async () => {
   assert.equal(fixture.asked.length, 2);
 });
 
+test("a review with an error is one, and is not remembered: the server may have been unable to judge the token", async () => {
+  const fixture = new Fixture();
+  const authenticate = byTokenReview(fixture, 120_000);
+  fixture.answer = () => ({ error: "[invalid bearer token, its webhook timed out]" });
+  await assert.rejects(authenticate(request("a")), /^Error: token review: \[invalid bearer token, its webhook timed out\]$/);
+  fixture.answer = () => ({ authenticated: true, user: { username: "bob" }, error: "a warning" });
+  assert.deepEqual(await authenticate(request("a")), { name: "bob", groups: [] });
+});
+
+test("reviews that a restarting server fails are repeated", async () => {
+  const fixture = new Fixture();
+  fixture.answer = () => {
+    if (fixture.asked.length % 2 === 1) throw new ApiError(500, "InternalError", "etcd is away");
+    return { authenticated: true, user: { username: "bob" }, allowed: true };
+  };
+  const bob = { name: "bob", groups: [] };
+  const identified = byTokenReview(fixture, 1000)(request("a"));
+  await fixture.clock.advance(500);
+  assert.deepEqual(await identified, bob);
+  const authorize = byAccessReview(fixture, "node1", { allowedMs: 1000, deniedMs: 1000 });
+  const allowed = authorize(bob, { verb: "get", subresources: ["pods"] }, signal);
+  await fixture.clock.advance(500);
+  assert.deepEqual([await allowed, fixture.asked.length], [true, 4]);
+});
+
 test("access is reviewed by subresource, the first allowed one suffices, and results are cached", async () => {
   const fixture = new Fixture();
   const authorize = byAccessReview(fixture, "node1", { allowedMs: 300_000, deniedMs: 30_000 });
@@ -83,12 +111,12 @@ test("access is reviewed by subresource, the first allowed one suffices, and res
     resourceAttributes: { verb: "get", version: "v1", resource: "nodes", name: "node1", subresource },
   });
   fixture.answer = () => ({ allowed: fixture.asked.length === 2 });
-  assert.equal(await authorize(jane, pods), true);
+  assert.equal(await authorize(jane, pods, signal), true);
   assert.deepEqual(fixture.asked, [review("pods"), review("proxy")]);
-  assert.equal(await authorize(jane, pods), true);
+  assert.equal(await authorize(jane, pods, signal), true);
   assert.equal(fixture.asked.length, 2, "both answers are remembered");
   await fixture.clock.advance(30_000);
-  assert.equal(await authorize(jane, pods), true);
+  assert.equal(await authorize(jane, pods, signal), true);
   assert.deepEqual(fixture.asked.slice(2), [review("pods")], "the refusal was asked for anew");
 });
 
@@ -103,9 +131,9 @@ test("what restricts a token reaches its review, and no answer is another token'
   const authorize = byAccessReview(fixture, "node1", { allowedMs: 300_000, deniedMs: 300_000 });
   fixture.answer = () => ({ allowed: true });
   const pods = { verb: "get", subresources: ["pods"] };
-  assert.equal(await authorize({ name: "bob", groups: ["dev"] }, pods), true);
+  assert.equal(await authorize({ name: "bob", groups: ["dev"] }, pods, signal), true);
   fixture.answer = () => ({ allowed: false });
-  assert.equal(await authorize(bob, pods), false);
+  assert.equal(await authorize(bob, pods, signal), false);
   const resourceAttributes = { verb: "get", version: "v1", resource: "nodes", name: "node1", subresource: "pods" };
   assert.deepEqual(fixture.asked.at(-1), { user: "bob", groups: ["dev"], uid: "1", extra: kept, resourceAttributes });
 });
@@ -114,5 +142,6 @@ test("a review that both allows and denies denies", async () => {
   const fixture = new Fixture();
   const authorize = byAccessReview(fixture, "node1", { allowedMs: 1, deniedMs: 1 });
   fixture.answer = () => ({ allowed: true, denied: true });
-  assert.equal(await authorize({ name: "a", groups: [] }, { verb: "get", subresources: ["proxy"] }), false);
+  const proxy = { verb: "get", subresources: ["proxy"] };
+  assert.equal(await authorize({ name: "a", groups: [] }, proxy, signal), false);
 });

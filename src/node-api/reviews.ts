@@ -3,11 +3,11 @@ import { type ApiObject, isRecord, type Resource } from "../api-client/resource.
 import type { Clock } from "../ports/clock.ts";
 import type { Hashing } from "../ports/hashing.ts";
 import type { Authenticator, Authorizer, Identity } from "./access.ts";
+import { type RetryDependencies, retried } from "./review-retry.ts";
 
 /** What asking the API server about clients needs. */
-export interface ReviewDependencies {
+export interface ReviewDependencies extends RetryDependencies {
   readonly client: Pick<ApiClient, "create">;
-  readonly clock: Pick<Clock, "monotonic">;
   readonly hashing: Pick<Hashing, "sha256">;
 }
 
@@ -33,9 +33,11 @@ function reviews(base: string, plural: string, kind: string): Resource<Review> {
 
 /**
  * Authenticates bearer tokens by a TokenReview at the API server (authentication.webhook). Responses are cached,
- * rejections too; tokens are stored only as digests.
+ * rejections too, unless they give an error: the server could perhaps not judge the token. Tokens are stored only as
+ * digests.
  */
-export function byTokenReview({ client, clock, hashing }: ReviewDependencies, ttlMs: number): Authenticator {
+export function byTokenReview(deps: ReviewDependencies, ttlMs: number): Authenticator {
+  const { client, clock, hashing } = deps;
   const remembered = new Remembered<Identity | "invalid">(clock);
   return async ({ headers, signal }) => {
     const token = /^Bearer +(\S+) *$/i.exec(headers["authorization"] ?? "")?.[1];
@@ -44,9 +46,11 @@ export function byTokenReview({ client, clock, hashing }: ReviewDependencies, tt
     const known = remembered.get(key);
     if (known !== undefined) return known;
     const call = { lane: "objects", resource: tokenReviews, place: {}, signal } as const;
-    const spec = { token };
-    const { status } = await client.create(call, { ...kindOf("authentication.k8s.io/v1", "TokenReview"), spec });
-    const found = status["authenticated"] === true ? identityOf(status["user"]) : "invalid";
+    const body = { ...kindOf("authentication.k8s.io/v1", "TokenReview"), spec: { token } };
+    const { status } = await retried(deps, signal, () => client.create(call, body));
+    const { authenticated, user, error } = status;
+    if (authenticated !== true && typeof error === "string" && error !== "") throw new Error(`token review: ${error}`);
+    const found = authenticated === true ? identityOf(user) : "invalid";
     remembered.set(key, found, ttlMs);
     return found;
   };
@@ -54,12 +58,13 @@ export function byTokenReview({ client, clock, hashing }: ReviewDependencies, tt
 
 /** Authorizes by a SubjectAccessReview at the API server (authorization.mode Webhook). */
 export function byAccessReview(
-  { client, clock }: ReviewDependencies,
+  deps: Omit<ReviewDependencies, "hashing">,
   nodeName: string,
   ttl: { readonly allowedMs: number; readonly deniedMs: number },
 ): Authorizer {
+  const { client, clock } = deps;
   const remembered = new Remembered<boolean>(clock);
-  return async (who, { verb, subresources }) => {
+  return async (who, { verb, subresources }, waiting) => {
     for (const subresource of subresources) {
       const resourceAttributes = { verb, version: "v1", resource: "nodes", name: nodeName, subresource };
       const { name: user, groups, uid, extra } = who;
@@ -67,11 +72,12 @@ export function byAccessReview(
       const key = JSON.stringify(spec);
       let allowed = remembered.get(key);
       if (allowed === undefined) {
-        // Not the client's signal: the response serves later clients too, and the API client has its own deadline.
+        // Not the client's signal: the response serves later clients too, and the API client has its own deadline. Only
+        // further attempts are for the client.
         const { signal } = new AbortController();
         const call = { lane: "objects", resource: accessReviews, place: {}, signal } as const;
         const body = { ...kindOf("authorization.k8s.io/v1", "SubjectAccessReview"), spec };
-        const { status } = await client.create(call, body);
+        const { status } = await retried(deps, waiting, () => client.create(call, body));
         allowed = status["allowed"] === true && status["denied"] !== true;
         remembered.set(key, allowed, allowed ? ttl.allowedMs : ttl.deniedMs);
       }

@@ -4,7 +4,7 @@ import { nodeApiDeps, nodeRequest } from "../../test/support/node-api.ts";
 import { silentLog } from "../../test/support/sources.ts";
 import type { ApiCall } from "../api-client/client.ts";
 import type { ApiObject } from "../api-client/resource.ts";
-import { systemHashing } from "../linux/files/hashing.ts";
+import { systemRandom } from "../linux/processes/random.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import type { NodeHandler, NodeRequest } from "../ports/node-server.ts";
 import { type Authorizer, withAccess } from "./access.ts";
@@ -264,7 +264,7 @@ function reviewing(granted: readonly string[]) {
       return resource.decode({ status: { allowed: granted.includes(spec.resourceAttributes.subresource) } });
     },
   };
-  const deps = { client, clock: new ManualClock(), hashing: systemHashing };
+  const deps = { client, clock: new ManualClock(), random: systemRandom };
   return { reviews, authorize: byAccessReview(deps, "node1", { allowedMs: 1, deniedMs: 1 }) };
 }
 
