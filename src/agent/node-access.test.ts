@@ -4,6 +4,7 @@ import type { IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { after, describe, test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
+import { answerText, nodeRequest } from "../../test/support/node-api.ts";
 import { silentLog } from "../../test/support/sources.ts";
 import type { ApiCall } from "../api-client/client.ts";
 import type { ApiObject } from "../api-client/resource.ts";
@@ -53,12 +54,12 @@ interface Written {
 
 const kind = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
 
-/** A node with this configuration, whose API answers. */
-async function served({
+/** What answers with this configuration. */
+async function handlerOf({
   file,
   dropIn,
   flags = [],
-}: Written): Promise<{ readonly port: number; readonly everybody: boolean }> {
+}: Written): Promise<{ readonly handler: NodeHandler; readonly everybody: boolean }> {
   const files = new MemoryFiles(new ManualClock());
   await files.makeDirectory("/etc/drop-ins", 0o755);
   if (file !== undefined) await files.write("/etc/kubelet.yaml", kind + file, 0o644);
@@ -80,9 +81,15 @@ async function served({
     tokenFile: undefined,
     apiClient,
   };
-  const handler: NodeHandler = async () => plain(200, "done");
+  const handler = await guarded(parts, settings, async () => plain(200, "done"));
+  return { handler, everybody: settings.everybody };
+}
+
+/** A node with this configuration, whose API answers. */
+async function served(written: Written): Promise<{ readonly port: number; readonly everybody: boolean }> {
+  const { handler, everybody } = await handlerOf(written);
   const server = await serveHttps(
-    await guarded(parts, settings, handler),
+    handler,
     { ...serving, clientAuthorities: authority.certificate },
     {
       host: "127.0.0.1",
@@ -94,7 +101,7 @@ async function served({
     },
   );
   servers.push(server);
-  return { port: Number(server.address.split(":").at(-1)), everybody: settings.everybody };
+  return { port: Number(server.address.split(":").at(-1)), everybody };
 }
 
 async function statusOf(port: number, path: string, client: object = {}): Promise<number> {
@@ -171,6 +178,16 @@ describe("access by what is configured explicitly", () => {
       assert.equal(everybody, expected === open);
     });
   }
+});
+
+test("a token counts beside a certificate of no user, who is not anonymous either", async () => {
+  const { handler } = await handlerOf({ file: anonymousYes + ask });
+  const certificate = { commonName: "jane", organizations: [], uids: ["1", "2"], sha256: "0a1b" };
+  const asked = async (more: object): Promise<string> =>
+    await answerText(await handler(nodeRequest("GET", "/pods", { certificate, ...more })));
+  assert.equal(await asked(token("t0ken")), "200 done");
+  assert.equal(await asked(token("wrong")), "401 Unauthorized");
+  assert.equal(await asked({}), "401 Unauthorized");
 });
 
 test("what the API needs is checked before anything is waited for", async () => {

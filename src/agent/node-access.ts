@@ -5,7 +5,7 @@ import type { NodeFlagValues } from "../config/flags.ts";
 import type { ServingSettings } from "../config/serving.ts";
 import { systemHashing } from "../linux/files/hashing.ts";
 import { type Authenticator, type Authorizer, withAccess } from "../node-api/access.ts";
-import { anonymous, byCertificate, byToken, orAnonymous, parseTokenFile } from "../node-api/authenticators.ts";
+import { anonymous, byAny, byCertificate, byToken, orAnonymous, parseTokenFile } from "../node-api/authenticators.ts";
 import { allowEverybody, allowKnown } from "../node-api/authorizers.ts";
 import { byAccessReview, byTokenReview, type ReviewDependencies } from "../node-api/reviews.ts";
 import type { Files } from "../ports/files.ts";
@@ -87,8 +87,9 @@ export async function guarded(
   }
   if (settings.tokenReview && reviews) authenticators.push(byTokenReview(reviews, settings.tokenReview.ttlMs));
   if (settings.everybody) return withAccess(handler, [orAnonymous(authenticators)], allowEverybody, parts.log);
-  if (settings.anonymous) authenticators.push(anonymous);
-  return withAccess(handler, authenticators, authorizer(parts.nodeName, settings, reviews), parts.log);
+  // Not for a client whose credentials caused an error.
+  const methods = [byAny(authenticators), ...(settings.anonymous ? [anonymous] : [])];
+  return withAccess(handler, methods, authorizer(parts.nodeName, settings, reviews), parts.log);
 }
 
 function authorizer(

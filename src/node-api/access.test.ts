@@ -5,7 +5,7 @@ import { silentLog } from "../../test/support/sources.ts";
 import type { NodeHandler, NodeRequest } from "../ports/node-server.ts";
 import { type Authenticator, type Authorizer, withAccess } from "./access.ts";
 import { plain } from "./answers.ts";
-import { anonymous, byCertificate, byToken, parseTokenFile } from "./authenticators.ts";
+import { anonymous, byAny, byCertificate, byToken, parseTokenFile } from "./authenticators.ts";
 import { allowKnown } from "./authorizers.ts";
 
 const jane = { commonName: "jane", organizations: [], uids: [], sha256: "0a1b" };
@@ -79,6 +79,22 @@ test("authorizers learn a certificate's digest and the user's UID, as from kube-
   assert.deepEqual(await identify(["7a1d"]), { name, groups, uid: "7a1d", extra });
   await assert.rejects(identify(["7a1d", "7a1e"]), /^Error: the client certificate of jane has 2 UIDs$/);
   await assert.rejects(identify([""]), /^Error: the client certificate of jane has an empty UID$/);
+});
+
+test("an error of one method does not stop the next, but the client is not anonymous then", async () => {
+  const certificate = { ...jane, uids: ["7a1d", "7a1e"] };
+  const methods = [byAny([byCertificate, tokens]), anonymous];
+  const asked = async (more: Partial<NodeRequest>): Promise<string> =>
+    await ask(methods, allowKnown, request("/healthz", { certificate, ...more }));
+  assert.equal(await asked(bearer("s3cret")), "200 done");
+  assert.equal(await asked(bearer("wrong")), "401 Unauthorized");
+  assert.equal(await asked({}), "401 Unauthorized");
+  assert.equal(await asked({ certificate: undefined }), "200 done");
+  const both = byAny([byCertificate, () => Promise.reject(new Error("token review: away"))]);
+  await assert.rejects(
+    both(request("/pods", { certificate })),
+    /^Error: the client certificate of jane has 2 UIDs; token review: away$/,
+  );
 });
 
 test("an authorization error never grants access", async () => {

@@ -1,4 +1,4 @@
-import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import type { Hashing } from "../ports/hashing.ts";
 import type { Authenticator, Identity } from "./access.ts";
 
@@ -23,6 +23,27 @@ const nobody: Identity = { name: "system:anonymous", groups: ["system:unauthenti
 export const anonymous: Authenticator = async ({ headers }) => {
   return headers["authorization"] === undefined ? nobody : "invalid";
 };
+
+/**
+ * By any of several methods, as upstream's union: an error of one does not keep the next from being tried.
+ * @throws the errors, if no method knows the client
+ */
+export function byAny(authenticators: readonly Authenticator[]): Authenticator {
+  return async (request) => {
+    const problems: string[] = [];
+    let found: Awaited<ReturnType<Authenticator>>;
+    for (const authenticate of authenticators) {
+      try {
+        found = await authenticate(request);
+      } catch (error) {
+        problems.push(errorMessage(error));
+      }
+      if (found !== undefined) break;
+    }
+    if (problems.length > 0 && (found === undefined || found === "invalid")) throw new Error(problems.join("; "));
+    return found;
+  };
+}
 
 /**
  * A client that no other method authenticates is `system:anonymous`, whatever its credentials: for public endpoints.
