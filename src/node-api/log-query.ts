@@ -108,9 +108,20 @@ function* optionProblems({ sinceMs, untilMs, tailLines, boot, pattern }: LogQuer
   }
 }
 
+/** Quoted text, an escaped character, a named group, and flags, alone or of a group, as Go and journalctl have them. */
+const notOfJavaScript = /\\Q(?<quoted>[^]*?)(?:\\E|$)|(?<escaped>\\[^])|\(\?P<|\(\?[imsU]*(?:-[imsU]+)?(?<flagsEnd>[:)])/gu;
+
+/** Whether Go would accept it, as far as JavaScript can tell: the search itself is journalctl's. */
 function isExpression(pattern: string): boolean {
+  const translated = pattern.replaceAll(notOfJavaScript, (text, ...parts) => {
+    const { quoted, escaped, flagsEnd } = parts.at(-1) as Readonly<Record<string, string | undefined>>;
+    if (escaped !== undefined) return escaped;
+    if (quoted !== undefined) return quoted === "" ? "" : "q";
+    if (flagsEnd !== undefined) return flagsEnd === ")" ? "" : "(?:";
+    return text.replace("P", "");
+  });
   try {
-    return new RegExp(pattern).source !== "";
+    return new RegExp(translated).source !== "";
   } catch {
     return false;
   }

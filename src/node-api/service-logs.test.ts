@@ -85,6 +85,19 @@ test("invalid queries are rejected with the problem", async () => {
   for (const [query, pattern] of cases) assert.match(await ask(query), pattern, query);
 });
 
+test("a pattern may have what Go's expressions have, and JavaScript's do not", async () => {
+  const valid = ["(?i)error", "a(?i:b|c)(?s-m:.)", "(?U)a+", "(?P<name>x)", String.raw`\Q(*[\E+`, String.raw`\Q(`];
+  for (const pattern of valid) {
+    const asked: string[][] = [];
+    const query = `query=sshd&pattern=${encodeURIComponent(pattern)}`;
+    assert.equal(await ask(query, { commandOutput: journal(asked) }), "200 a journal line\n", pattern);
+    assert.ok(asked[1]?.includes(`--grep=${pattern}`), pattern);
+  }
+  for (const pattern of ["(?i)(", "(?i)*", "(?x)a", "(?P=a)", "(?P<a>x", String.raw`\\Q(`, String.raw`\(?i)`, "[a", "a**"]) {
+    assert.match(await ask(`query=sshd&pattern=${encodeURIComponent(pattern)}`), /^406 pattern/, pattern);
+  }
+});
+
 test("a node with queries disabled lists the directory", async () => {
   assert.match(await ask("query=kube", { systemLogQuery: false }), /^200 <pre>/);
 });
