@@ -52,13 +52,18 @@ export function podTarget(rest: readonly string[]): PodTarget {
 }
 
 /** The target's pod; during a replacement, the new one. @throws ApiError 404 */
-export function findPod(pods: readonly NodePod[], { namespace, name, uid }: PodTarget): NodePod {
+export function findPod(pods: readonly NodePod[], target: PodTarget): NodePod {
+  const pod = podOf(pods, target);
+  if (pod === undefined) throw new ApiError(404, `pod ${JSON.stringify(target.name)} does not exist\n`);
+  return pod;
+}
+
+/** Likewise; undefined: there is none. */
+export function podOf(pods: readonly NodePod[], { namespace, name, uid }: PodTarget): NodePod | undefined {
   const found = pods.filter(({ pod: { metadata } }) => {
     return metadata.namespace === namespace && metadata.name === name && (uid === undefined || metadata.uid === uid);
   });
-  const pod = found.find(({ ended }) => !ended) ?? found[0];
-  if (pod === undefined) throw new ApiError(404, `pod ${JSON.stringify(name)} does not exist\n`);
-  return pod;
+  return found.find(({ ended }) => !ended) ?? found[0];
 }
 
 /** True for a container in the pod's spec: nothing else of the disk or the runtime may be accessed. */

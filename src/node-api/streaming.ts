@@ -2,7 +2,7 @@ import { allContainers } from "../api/all-containers.ts";
 import { type Cri, isCriError } from "../ports/cri.ts";
 import type { Forward, NodeRequest, StreamChoice } from "../ports/node-server.ts";
 import { findContainer } from "../runtime/status/pod-status.ts";
-import { ApiError } from "./api-error.ts";
+import { ApiError, rpcStatus } from "./api-error.ts";
 import { findPod, hasContainer, type NodePod, type PodTarget } from "./node-pods.ts";
 
 export interface StreamingDependencies {
@@ -55,10 +55,15 @@ export async function portForward(
 
 /** A running container in the pod's spec. @throws ApiError 404 */
 export function runningContainer({ pods }: Pick<StreamingDependencies, "pods">, target: PodTarget): string {
-  const { pod, observed } = findPod(pods(), target);
-  const found = hasContainer(pod, target.container) ? findContainer(observed, target.container) : undefined;
-  if (found?.state === "running") return found.id;
+  const id = runningIn(findPod(pods(), target), target.container);
+  if (id !== undefined) return id;
   throw new ApiError(404, `container not found (${JSON.stringify(target.container)})\n`);
+}
+
+/** The id of a running container in the pod's spec; undefined: none of the name runs. */
+export function runningIn({ pod, observed }: NodePod, name: string): string | undefined {
+  const found = hasContainer(pod, name) ? findContainer(observed, name) : undefined;
+  return found?.state === "running" ? found.id : undefined;
 }
 
 /** Checked before the runtime is called: it keeps the state of an exec until a client connects. */
@@ -73,7 +78,7 @@ async function forward(
   } catch (error) {
     if (!isCriError(error)) throw error;
     const status = isCriError(error, "NotFound") ? 404 : isCriError(error, "ResourceExhausted") ? 429 : 500;
-    throw new ApiError(status, `the container runtime refused to ${what}: ${error.message}\n`, { cause: error });
+    throw new ApiError(status, `the container runtime refused to ${what}: ${rpcStatus(error)}\n`, { cause: error });
   }
 }
 
