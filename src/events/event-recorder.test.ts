@@ -72,6 +72,16 @@ describe("EventRecorder", () => {
     });
   });
 
+  test("events of the node are found by kubectl, by its version and by its name as UID", async () => {
+    await withRecorder([], async (kube) => {
+      await kube.clock.advance(40);
+      const request = await kube.next();
+      const { involvedObject } = request.body as { involvedObject: object };
+      assert.deepEqual(involvedObject, { apiVersion: "v1", kind: "Node", name: "node1", uid: "node1" });
+      await request.json({ metadata: { name: "node1.1" } }, 201);
+    });
+  });
+
   test("an event that also concerns a claim is sent for the pod and for the claim", async () => {
     const message = 'MountVolume.NodeExpandVolume succeeded for volume "pv" node1';
     const claim = { namespace: "ns", name: "c", uid: "uid-c" };

@@ -145,7 +145,8 @@ export class EventRecorder {
     const unique = (BigInt(Math.trunc(atMs)) * 1_000_000n + BigInt(this.#made++ % 1_000_000)).toString(16);
     const name = `${(pod ?? claim)?.name ?? nodeName}.${unique}`;
     const fieldPath = pod && this.#fieldPath(pod.uid, event.container);
-    const ofNode = { kind: "Node", name: nodeName, uid: nodeName };
+    // `kubectl events --for` searches by the version, `kubectl describe node` by the name as UID.
+    const ofNode = { apiVersion: "v1", kind: "Node", name: nodeName, uid: nodeName };
     const ofOther = claim === undefined ? ofNode : { apiVersion: "v1", kind: "PersistentVolumeClaim", ...claim };
     const involvedObject =
       pod === undefined
