@@ -58,6 +58,19 @@ test("only pods from files tolerate every NoExecute taint", () => {
   assert.equal(staticPod(manifest, "Node1", place).spec.nodeName, "Node1");
 });
 
+test("a pod's own toleration of every NoExecute taint is replaced by one without a limit, others stay", () => {
+  const unlimited = { operator: "Exists", effect: "NoExecute" };
+  const tolerationsOf = (own: string): unknown => {
+    const text = `{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [], tolerations: [${own}]}}`;
+    return staticPod(manifestOf(text), "n", place).spec.tolerations;
+  };
+  const ofKey = { ...unlimited, key: "a", tolerationSeconds: 1 };
+  const own = "{operator: Exists, effect: NoExecute, tolerationSeconds: 300}";
+  const other = "{key: a, operator: Exists, effect: NoExecute, tolerationSeconds: 1}";
+  assert.deepEqual(tolerationsOf(`${own}, ${other}`), [unlimited, ofKey]);
+  assert.deepEqual(tolerationsOf(other), [ofKey, unlimited]);
+});
+
 test("a static pod may not refer to objects of the API", () => {
   const manifest = manifestOf(`apiVersion: v1
 kind: Pod

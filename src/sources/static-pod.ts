@@ -40,11 +40,14 @@ export function staticPod(manifest: PodManifest, nodeName: string, source: Stati
 
 type Toleration = NonNullable<PodManifest["spec"]["tolerations"]>[number];
 
+const ofEveryNoExecute: Toleration = { operator: "Exists", effect: "NoExecute" };
+
+/** In the place of the pod's own one, which may be limited in time. */
 function withNoExecuteToleration(tolerations: readonly Toleration[]): Toleration[] {
-  const isIt = ({ key, operator, effect }: Toleration): boolean =>
-    !key && operator === "Exists" && effect === "NoExecute";
-  if (tolerations.some(isIt)) return [...tolerations];
-  return [...tolerations, { operator: "Exists", effect: "NoExecute" }];
+  const isIt = ({ key, operator, effect, value }: Toleration): boolean =>
+    !key && operator === "Exists" && effect === "NoExecute" && !value;
+  if (!tolerations.some(isIt)) return [...tolerations, ofEveryNoExecute];
+  return tolerations.map((each) => (isIt(each) ? ofEveryNoExecute : each));
 }
 
 /**
