@@ -73,7 +73,7 @@ export interface ClusterDependencies {
   /** Of all watches of the API server. */
   readonly news: WatchNews;
   readonly cri: Cri;
-  readonly kubelet: Pick<Kubelet, "statuses" | "plegHealth" | "pods" | "workers" | "startUp">;
+  readonly kubelet: Pick<Kubelet, "statuses" | "plegHealth" | "pods" | "resolved" | "workers" | "startUp">;
   readonly mux: Pick<PodMux, "statics" | "ignored" | "allSourcesSeen">;
   /** Undefined: the machine is not observed. */
   readonly pressure?: NodePressure | undefined;
@@ -130,7 +130,7 @@ export class Cluster implements ClusterHooks {
       log,
       nodeName,
       nodeUid,
-      statics: () => mux.statics(),
+      statics: () => mux.statics().map((pod) => kubelet.resolved(pod)),
       own: () => kubelet.pods.statics(),
       allKnown: () => mux.allSourcesSeen() && kubelet.startUp.has("allKnown"),
     });

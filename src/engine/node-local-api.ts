@@ -109,7 +109,8 @@ export class NodeLocalApi implements LocalApi {
     const { kubelet, mux } = this.#deps;
     if (!kubelet.startUp.has("listed")) return {};
     const listed = new Set(kubelet.pods.list().map(({ view }) => view.ref.uid));
-    const running = [...kubelet.listing.listed, ...mux.pods().map(({ pod }) => pod.metadata.uid)];
+    const wanted = mux.pods().map(({ pod }) => kubelet.resolved(pod).metadata.uid);
+    const running = [...kubelet.listing.listed, ...wanted];
     return { unlisted: [...new Set(running).difference(listed)] };
   }
 

@@ -257,7 +257,7 @@ export class Node {
 
   /** Pods as metrics count them. */
   counts(): PodCounts {
-    const wanted = new Set(this.#parts.mux.pods().map(({ pod }) => pod.metadata.uid));
+    const wanted = new Set(this.#parts.mux.pods().map(({ pod }) => this.#kubelet.resolved(pod).metadata.uid));
     const pods = this.#kubelet.pods.list().map(({ view }): CountedPod => {
       const source = view.pod?.metadata.annotations?.[Annotation.configSource] ?? "api";
       return {

@@ -75,6 +75,11 @@ export class Kubelet {
     this.#managers.identity.handle(change);
   }
 
+  /** A pod that is wanted, as it runs: static pods may keep the UID that another kubelet gave them. */
+  resolved(pod: Pod): Pod {
+    return this.#managers.identity.resolved(pod);
+  }
+
   /** Runs pods until the signal aborts; they then stay as they are. */
   async run(signal: AbortSignal): Promise<void> {
     const { startUp, pleg, preStops, workers } = this.#managers;

@@ -14,12 +14,14 @@ import { StaticIdentity } from "./static-identity.ts";
 import type { PodChange } from "./pod-change.ts";
 
 const cause = { code: "Resync", message: "a test" } as const;
+const configHash = "kubernetes.io/config.hash";
 const computed = "0123456789abcdef0123456789abcdef";
 const running = podUid("fedcba9876543210fedcba9876543210");
 
 function staticTestPod(uid: string): Pod {
   const pod = testPod({}, uid);
-  return { ...pod, metadata: { ...pod.metadata, annotations: { "kubernetes.io/config.source": "file" } } };
+  const annotations = { "kubernetes.io/config.source": "file", [configHash]: uid };
+  return { ...pod, metadata: { ...pod.metadata, annotations } };
 }
 
 function setUp(
@@ -69,6 +71,21 @@ describe("static pod identity", () => {
     identity.handle({ op: "update", pod, cause });
     identity.handle({ op: "remove", pod, cause });
     assert.deepEqual(uids(passed), [`add ${running}`, `update ${running}`, `remove ${running}`]);
+  });
+
+  test("the annotation config.hash of a pod that keeps its UID is that UID, as of every static pod", async () => {
+    const { identity, passed, listed } = setUp(asWanted);
+    const pod = staticTestPod(computed);
+    assert.equal(identity.resolved(pod), pod);
+    listed();
+    identity.handle({ op: "add", pod, cause });
+    await turn();
+    const annotations = { "kubernetes.io/config.source": "file", [configHash]: running };
+    assert.deepEqual(passed[0]?.pod.metadata.annotations, annotations);
+    assert.deepEqual(identity.resolved(pod), passed[0]?.pod);
+    identity.handle({ op: "remove", pod, cause });
+    assert.deepEqual(passed[1]?.pod.metadata.annotations, annotations);
+    assert.equal(identity.resolved(pod), pod);
   });
 
   test("a manifest that changes while its pod runs defines another pod, even with equal container hashes", async () => {

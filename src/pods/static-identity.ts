@@ -8,6 +8,7 @@ import type { Recorder } from "../journal/entry.ts";
 import type { PodCache } from "../pleg/pod-cache.ts";
 import type { Pleg } from "../pleg/pleg.ts";
 import type { Logger } from "../ports/log.ts";
+import { Annotation } from "../runtime/config/labels.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
 import type { StartedStaticPods } from "./started-static-pods.ts";
@@ -81,9 +82,17 @@ export class StaticIdentity {
     return this.#queued === 0;
   }
 
+  /** The wanted pod as it runs: under the UID that it has kept, if it has, with the annotation config.hash of that. */
+  resolved(pod: Pod): Pod {
+    const uid = this.#adopted.get(pod.metadata.uid);
+    if (uid === undefined) return pod;
+    // As upstream always the UID: another kubelet's mirror pod refers to the pod by it, and kubectl finds its Events so.
+    const annotations = { ...pod.metadata.annotations, [Annotation.configHash]: uid };
+    return { ...pod, metadata: { ...pod.metadata, uid, annotations } };
+  }
+
   #pass(change: PodChange): void {
-    const uid = this.#adopted.get(change.pod.metadata.uid);
-    const pod = uid === undefined ? change.pod : { ...change.pod, metadata: { ...change.pod.metadata, uid } };
+    const pod = this.resolved(change.pod);
     if (change.op === "remove") this.#adopted.delete(change.pod.metadata.uid);
     else this.#own(fullName(pod.metadata), pod.metadata.uid);
     this.#next({ ...change, pod });

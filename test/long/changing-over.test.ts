@@ -85,10 +85,13 @@ async function comeBackSoon(member: Member): Promise<void> {
   } finally {
     await end(go);
   }
-  const its = await loose();
+  const mirror = async (): Promise<string> =>
+    await member.kubectl.succeed("get", "pod", name, "-o", "jsonpath={.metadata.uid}");
+  const [its, itsMirror] = [await loose(), await mirror()];
   const again = member.start();
   await watch(member);
   assert.equal(await loose(), its, "what the Go kubelet has just started runs on");
+  assert.equal(await mirror(), itsMirror, "and its mirror pod stays");
   await node.remove("loose.yaml");
   await until("the static pod to be gone", async () => !(await identity(member)).join().includes(name), limitMs);
   again.child.kill("SIGTERM");
