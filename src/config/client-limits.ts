@@ -13,9 +13,7 @@ const clientGo: RateLimit = { perSecond: 5, burst: 10 };
  * The limits of requests to the API server, and of Events. Only a flag can set a burst to 0: in a file it means the
  * default.
  */
-export function clientLimits(
-  configuration: KubeletConfiguration,
-): Readonly<Record<"requests" | "events", RateLimit>> {
+export function clientLimits(configuration: KubeletConfiguration): Readonly<Record<"requests" | "events", RateLimit>> {
   const { kubeAPIQPS, kubeAPIBurst, eventRecordQPS, eventBurst } = configuration;
   return { requests: limit(kubeAPIQPS, kubeAPIBurst), events: limit(eventRecordQPS, eventBurst) };
 }

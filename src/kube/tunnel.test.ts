@@ -156,7 +156,10 @@ describe("a proxy before the API server", () => {
     const between = new CertificateAuthority("cluster", authority);
     const own = between.issue({ subject: { commonName: "api" }, names: ["127.0.0.1"], usages: ["server"] });
     const served = { cert: own.certificate, key: own.key };
-    const [port, proxy] = [await listen(createHttpsServer(served, tell)), await connectProxy(createHttpsServer(served))];
+    const [port, proxy] = [
+      await listen(createHttpsServer(served, tell)),
+      await connectProxy(createHttpsServer(served)),
+    ];
     const ca = { kind: "inline", text: between.certificate } as const;
     const proxyUrl = `https://127.0.0.1:${proxy.port}`;
     assert.equal((await ask(transportTo(`https://127.0.0.1:${port}`, { proxyUrl, ca })))[0], "1.1");

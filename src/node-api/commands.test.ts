@@ -22,7 +22,10 @@ async function post(path: string, runtime: Runtime = {}, pod: Partial<NodePod> =
 describe("/checkpoint", () => {
   test("answers with the checkpoint's file, for which the runtime has the requested time", async () => {
     const asked: object[] = [];
-    const checkpointContainer = async (request: object): Promise<object> => asked.push(request) && {};
+    const checkpointContainer = async (request: object): Promise<object> => {
+      asked.push(request);
+      return {};
+    };
     const location = "/checkpoints/checkpoint-web_default-app-2026-11-20T14:02:00Z.tar";
     for (const query of ["", "?timeout=5&timeout=600", "?timeout=999999999999"]) {
       const answer = await post(`/checkpoint/default/web/app${query}`, { checkpointContainer });

@@ -109,7 +109,8 @@ function* optionProblems({ sinceMs, untilMs, tailLines, boot, pattern }: LogQuer
 }
 
 /** Quoted text, an escaped character, a named group, and flags, alone or of a group, as Go and journalctl have them. */
-const notOfJavaScript = /\\Q(?<quoted>[^]*?)(?:\\E|$)|(?<escaped>\\[^])|\(\?P<|\(\?[imsU]*(?:-[imsU]+)?(?<flagsEnd>[:)])/gu;
+const notOfJavaScript =
+  /\\Q(?<quoted>[^]*?)(?:\\E|$)|(?<escaped>\\[^])|\(\?P<|\(\?[imsU]*(?:-[imsU]+)?(?<flagsEnd>[:)])/gu;
 
 /** Whether Go would accept it, as far as JavaScript can tell: the search itself is journalctl's. */
 function isExpression(pattern: string): boolean {

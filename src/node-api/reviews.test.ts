@@ -79,7 +79,10 @@ test("a review with an error is one, and is not remembered: the server may have 
   const fixture = new Fixture();
   const authenticate = byTokenReview(fixture, 120_000);
   fixture.answer = () => ({ error: "[invalid bearer token, its webhook timed out]" });
-  await assert.rejects(authenticate(request("a")), /^Error: token review: \[invalid bearer token, its webhook timed out\]$/);
+  await assert.rejects(
+    authenticate(request("a")),
+    /^Error: token review: \[invalid bearer token, its webhook timed out\]$/,
+  );
   fixture.answer = () => ({ authenticated: true, user: { username: "bob" }, error: "a warning" });
   assert.deepEqual(await authenticate(request("a")), { name: "bob", groups: [] });
 });

@@ -93,7 +93,17 @@ test("a pattern may have what Go's expressions have, and JavaScript's do not", a
     assert.equal(await ask(query, { commandOutput: journal(asked) }), "200 a journal line\n", pattern);
     assert.ok(asked[1]?.includes(`--grep=${pattern}`), pattern);
   }
-  for (const pattern of ["(?i)(", "(?i)*", "(?x)a", "(?P=a)", "(?P<a>x", String.raw`\\Q(`, String.raw`\(?i)`, "[a", "a**"]) {
+  for (const pattern of [
+    "(?i)(",
+    "(?i)*",
+    "(?x)a",
+    "(?P=a)",
+    "(?P<a>x",
+    String.raw`\\Q(`,
+    String.raw`\(?i)`,
+    "[a",
+    "a**",
+  ]) {
     assert.match(await ask(`query=sshd&pattern=${encodeURIComponent(pattern)}`), /^406 pattern/, pattern);
   }
 });

@@ -65,3 +65,19 @@ for (const [kind, serve] of Object.entries(servers)) {
     });
   });
 }
+
+test(
+  "TLS: clients of both families are told that they need TLS: the guard knows their addresses",
+  { skip },
+  async () => {
+    await using server = await serveHttps(answer, material, { ...tls, host: "0.0.0.0", port: 0 });
+    for (const host of ["127.0.0.1", "::1"]) {
+      const socket = connect({ host, port: portOf(server) }).setEncoding("utf8");
+      socket.end("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+      assert.match(
+        (await socket.toArray()).join(""),
+        /^HTTP\/1\.0 400 [^]*Client sent an HTTP request to an HTTPS server/u,
+      );
+    }
+  },
+);
