@@ -152,6 +152,21 @@ test("a resize beyond the node's resources is deferred, is reported once, and th
   assert.deepEqual(node.told(), ["ResizeDeferred p"]);
 });
 
+test("a deferred resize shows what is in use now, and is not reported again for it", async () => {
+  const node = new TestNode();
+  await node.start();
+  node.want(pod("p", "1"));
+  node.want(pod("other", "2"));
+  node.want(pod("p", "3"));
+  node.want(pod("another", "1"));
+  node.manager.retry(cause);
+  assert.deepEqual(node.manager.pending(podUid("p")), {
+    reason: "Deferred",
+    message: "Node didn't have enough resource: cpu, requested: 3000, used: 3000, capacity: 4000",
+  });
+  assert.deepEqual(node.told(), ["ResizeDeferred p"]);
+});
+
 test("a resize without room is deferred, and granted when a pod leaves", async () => {
   const node = new TestNode();
   await node.start();

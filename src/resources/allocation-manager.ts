@@ -246,10 +246,12 @@ export class AllocationManager {
       changed(uid, cause);
       return;
     }
-    const before = entry.pending;
+    const { pending: before, sinceMs } = entry;
     entry.pending = pending;
     entry.sinceMs ??= clock.monotonic();
     if (before?.reason === pending.reason && before.message === pending.message) return;
+    // How much is in use changes with every other pod, which is no news.
+    if (before?.reason === pending.reason && sinceMs !== undefined) return changed(uid, trigger);
     const what = pending.reason === "Infeasible" ? "ResizeInfeasible" : "ResizeDeferred";
     const cause = before === undefined ? entry.cause : trigger;
     changed(uid, this.#record(what, entry.pod, pending.message, cause));
