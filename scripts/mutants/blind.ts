@@ -35,8 +35,8 @@ export const blindMutants: readonly Mutant[] = [
   {
     name: "termination-lengthened",
     file: "src/pods/worker-state.ts",
-    from: "return killAtMs < state.killAtMs ?",
-    to: "return killAtMs !== state.killAtMs ?",
+    from: "if (killAtMs < state.killAtMs)",
+    to: "if (killAtMs !== state.killAtMs)",
   },
   {
     name: "newest-container-by-wall-clock",

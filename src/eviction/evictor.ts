@@ -6,10 +6,10 @@ import type { PodKiller } from "../pods/pod-killer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import { evicted } from "./evicted.ts";
+import { evicted, immediateGraceSeconds } from "./evicted.ts";
 import type { LimitSignal } from "./storage-limits.ts";
 import type { Signal } from "./thresholds.ts";
-import { type EvictionPod, Victims } from "./victims.ts";
+import { type EvictionPod, isVictim, Victims } from "./victims.ts";
 
 /** The kubelet's part in evictions. */
 export interface EvictionServices {
@@ -62,18 +62,20 @@ export class Evictor {
     return this.#services?.startUp.has("allKnown") === true;
   }
 
-  /** Running pods without an ending: only these can be evicted. */
-  candidates(): Pod[] {
-    return (this.#services?.pods.list() ?? []).flatMap(({ view: { pod, state, status } }) => {
+  /** Running pods that an eviction would stop, or stop sooner than they stop anyway. */
+  candidates(graceSeconds = immediateGraceSeconds): Pod[] {
+    const soonestMs = this.#deps.clock.monotonic() + Math.max(immediateGraceSeconds, graceSeconds) * 1000;
+    return (this.#services?.pods.list() ?? []).flatMap((known) => {
+      const { pod, status } = known.view;
       const runs =
         status.sandboxes.some(({ ready }) => ready) || status.containers.some((each) => each.state === "running");
-      return pod !== undefined && state.kind === "syncing" && runs ? [pod] : [];
+      return pod !== undefined && runs && runsBeyond(known, soonestMs) ? [pod] : [];
     });
   }
 
-  /** Whether the pod can still be evicted. */
-  isCandidate({ metadata }: Pod): boolean {
-    return this.candidates().some((pod) => pod.metadata.uid === metadata.uid);
+  /** Whether the pod can still be evicted, with that grace period. */
+  isCandidate({ metadata }: Pod, graceSeconds = immediateGraceSeconds): boolean {
+    return this.candidates(graceSeconds).some((pod) => pod.metadata.uid === metadata.uid);
   }
 
   evict(pod: Pod, eviction: Eviction): void {
@@ -104,4 +106,19 @@ export class Evictor {
     for (const pod of overdue) this.#deps.log.warn("evicted pod was not cleaned up in time", { pod });
     return isPending;
   }
+}
+
+/**
+ * Whether the pod may run for longer than until then. Not one that is killed before: were it chosen although nothing can
+ * kill it, it would be chosen again and again. One that has ended keeps its phase, and one that no source has any more
+ * has no status that could tell of the eviction.
+ * @param atMs monotonic
+ */
+function runsBeyond(known: EvictionPod, atMs: number): boolean {
+  const { state } = known.view;
+  if (state.kind !== "terminating") return state.kind === "syncing";
+  const { outcome, lasts } = state.ending;
+  const phase = known.status?.phase;
+  const isComplete = (outcome === "asContainers" && lasts) || phase === "Succeeded" || phase === "Failed";
+  return !isComplete && !known.forgotten && !isVictim(known) && state.killAtMs > atMs;
 }

@@ -4,6 +4,8 @@ import { podWith } from "../../test/support/eviction.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
 import type { Pod } from "../api/pod.ts";
+import { unwanted } from "../pods/ending.ts";
+import type { WorkerState } from "../pods/worker-state.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
 import { Evictor } from "./evictor.ts";
@@ -21,11 +23,18 @@ const over = 2 << 20;
 function evictorOf(
   clock: ManualClock,
   known: readonly Pod[],
+  states: ReadonlyMap<string, WorkerState> = new Map(),
 ): { readonly evictor: Evictor; readonly killed: string[] } {
   const evictor = new Evictor({ clock, journal: new MemoryRecorder(), log: silentLog }, 0);
   const killed: string[] = [];
   evictor.connect({
-    pods: { list: () => known.map((pod) => ({ view: { ref: podRef(pod), pod, state: { kind: "syncing" }, status } })) },
+    pods: {
+      list: () =>
+        known.map((pod) => {
+          const state = states.get(pod.metadata.name) ?? { kind: "syncing" };
+          return { view: { ref: podRef(pod), pod, state, status }, forgotten: false };
+        }),
+    },
     killer: {
       kill: async ({ metadata }) => {
         killed.push(metadata.name);
@@ -101,4 +110,23 @@ test("logs and layers that alone exceed the limit of a pod count, however old th
     await evictions.enforce(async () => "one", new AbortController().signal);
     assert.deepEqual(killed, victims);
   }
+});
+
+test("a pod that is being deleted is held to its limit as long as an eviction stops it sooner", async () => {
+  const clock = new ManualClock();
+  const deleted = unwanted({ code: "PodDeleted", message: "the pod is being deleted" }, 30);
+  const stoppedBy = (seconds: number): WorkerState => {
+    return { kind: "terminating", ending: deleted, killAtMs: clock.monotonic() + seconds * 1000 };
+  };
+  const states = new Map([
+    ["over", stoppedBy(3600)],
+    ["was-over", stoppedBy(1)],
+    ["within", stoppedBy(-10)],
+  ]);
+  const { evictor, killed } = evictorOf(clock, pods, states);
+  const usage = { readStorage: async () => new Map(pods.map(({ metadata }) => [metadata.uid as string, uses(over)])) };
+  const accepted = { changeOfLimits: undefined };
+  const evictions = new LimitEvictions({ clock, usage, evictor, accepted, reports: { tell: () => true } });
+  assert.equal(await evictions.enforce(async () => "one", new AbortController().signal), true);
+  assert.deepEqual(killed, ["over"]);
 });

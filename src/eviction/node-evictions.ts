@@ -186,6 +186,9 @@ export class NodeEvictions {
       log.warn("no pod can be evicted", { signal: threshold.signal, criticalPods: running.size });
       return "nobody";
     }
+    const graceSeconds = evictionGraceSeconds(victim.pod, threshold, this.#maxPodGraceSeconds);
+    // It is being stopped, and an eviction would not stop it sooner.
+    if (!evictor.isCandidate(victim.pod, graceSeconds)) return "waits";
     const change = accepted.changeOf(threshold);
     if (change !== undefined) {
       const pods = podsToEvict(

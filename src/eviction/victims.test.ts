@@ -16,7 +16,7 @@ const none = { sandboxes: [], containers: [] } as unknown as PodStatus;
 
 function podIn(state: WorkerState, status?: EvictionPod["status"]): EvictionPod {
   const pod = podWith("web");
-  return { view: { ref: podRef(pod), pod, state, status: none }, status };
+  return { view: { ref: podRef(pod), pod, state, status: none }, status, forgotten: false };
 }
 
 function stopping(ending: Ending, killAtMs = 1000): WorkerState {

@@ -10,6 +10,8 @@ export interface EvictionPod {
   readonly view: Pick<WorkerView, "ref" | "pod" | "state" | "status">;
   /** As last reported; undefined: not yet. */
   readonly status?: Pick<ApiPodStatus, "phase" | "reason"> | undefined;
+  /** No source has the pod any more. */
+  readonly forgotten: boolean;
 }
 
 /** How long an evicted pod is waited for after its grace period (upstream's podCleanupTimeout). */
@@ -58,6 +60,11 @@ export class Victims {
       overdue: overdue.map(({ ref }) => `${ref.namespace}/${ref.name}`),
     };
   }
+}
+
+/** Whether the pod was evicted and still holds resources. */
+export function isVictim(pod: EvictionPod): boolean {
+  return stopOf(pod) !== undefined;
 }
 
 /** How an evicted pod is stopped; undefined: it is none, or holds nothing any more. */

@@ -18,6 +18,8 @@ export interface KnownPod {
   readonly view: WorkerView;
   /** Undefined before the first observation of the pod. */
   readonly status: ApiPodStatus | undefined;
+  /** No source has the pod any more. */
+  readonly forgotten: boolean;
 }
 
 export interface KnownPodsDependencies {
@@ -39,8 +41,8 @@ export class KnownPods {
 
   list(): KnownPod[] {
     const { workers, statuses } = this.#deps;
-    const known = workers.list().map(({ uid, view }) => ({ view, status: statuses.get(uid) }));
-    const waiting = this.waiting().map((pod) => ({ view: waitingView(pod), status: undefined }));
+    const known = workers.list().map(({ uid, view, forgotten }) => ({ view, status: statuses.get(uid), forgotten }));
+    const waiting = this.waiting().map((pod) => ({ view: waitingView(pod), status: undefined, forgotten: false }));
     return [...known, ...waiting];
   }
 

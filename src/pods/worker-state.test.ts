@@ -38,6 +38,24 @@ describe("worker states", () => {
     assert.deepEqual(state, { kind: "terminating", ending: { ...preempted, graceSeconds: 5 }, killAtMs: 6000 });
   });
 
+  test("of two reasons for which the node fails a pod the last one counts, and of none and one that one", () => {
+    const failed = (code: "Preempting" | "Evicted", graceSeconds: number): Ending => {
+      return { cause: { code, message: "a test" }, outcome: "failed", lasts: true, graceSeconds };
+    };
+    for (const first of [failed("Preempting", 30), ending(30)]) {
+      const state = terminate(terminate({ kind: "syncing" }, first, 0), failed("Evicted", 1), 5000);
+      assert.deepEqual(state, { kind: "terminating", ending: failed("Evicted", 1), killAtMs: 6000 });
+    }
+  });
+
+  test("a pod that an earlier run failed, and that is deleted now, has failed with any grace period", () => {
+    const resumedEnding: Ending = { cause, outcome: "failed", lasts: true, graceSeconds: 30 };
+    const state = terminate(terminate({ kind: "syncing" }, ending(10), 0), resumedEnding, 0);
+    const kept = { kind: "terminating", ending: { ...resumedEnding, graceSeconds: 10 }, killAtMs: 10_000 };
+    assert.deepEqual(state, kept);
+    assert.equal(terminate(state, resumedEnding, 0), state);
+  });
+
   test("a container may have its own grace period, even longer than its pod's, which a shorter one does not change", () => {
     const id = containerId("c");
     const done = completed(cause, 30, [{ id, seconds: 5 }]);

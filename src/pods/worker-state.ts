@@ -67,14 +67,26 @@ export function terminate(state: WorkerState, ending: Ending, nowMs: number): Wo
       return { kind: "terminating", ending, killAtMs, killsAtMs };
     }
     case "terminating":
-      return killAtMs < state.killAtMs ? { ...state, ending: sooner(state.ending, ending), killAtMs } : state;
+      if (killAtMs < state.killAtMs) return { ...state, ending: sooner(state.ending, ending), killAtMs };
+      return failsFirst(state.ending, ending)
+        ? { ...state, ending: { ...ending, graceSeconds: state.ending.graceSeconds } }
+        : state;
     case "terminated":
     case "finished":
       return state;
   }
 }
 
-/** A pod failed by the node stays failed, also when it is deleted meanwhile with a shorter grace period. */
+/**
+ * A pod failed by the node stays failed, also when it is deleted meanwhile with a shorter grace period. If the node fails
+ * it twice, as a preempted pod that is evicted, the last reason counts, as upstream.
+ */
 function sooner(first: Ending, second: Ending): Ending {
-  return first.outcome === "asContainers" ? second : { ...first, graceSeconds: second.graceSeconds };
+  if (first.outcome === "asContainers" || second.outcome === "failed") return second;
+  return { ...first, graceSeconds: second.graceSeconds };
+}
+
+/** A pod that is being deleted, and that an earlier run of the kubelet failed, has failed whatever its grace period is. */
+function failsFirst(first: Ending, second: Ending): boolean {
+  return first.outcome === "asContainers" && !first.lasts && second.outcome === "failed";
 }

@@ -12,7 +12,7 @@ import type { Observations } from "../../src/eviction/pressure.ts";
 import type { Signal } from "../../src/eviction/thresholds.ts";
 import type { Cause } from "../../src/journal/entry.ts";
 import { evicted } from "../../src/eviction/evicted.ts";
-import { type Ending, resumed } from "../../src/pods/ending.ts";
+import { type Ending, resumed, unwanted } from "../../src/pods/ending.ts";
 import type { WorkerState } from "../../src/pods/worker-state.ts";
 import { podRef } from "../../src/runtime/pod-ref.ts";
 import type { RemovedContainer } from "../../src/runtime/operations/removed-lately.ts";
@@ -48,6 +48,8 @@ export class EvictionScene {
   readonly manager: EvictionManager;
   readonly states = new Map<string, WorkerState>();
   readonly pods: Pod[] = [];
+  /** Names of pods that no source has any more. */
+  readonly forgotten = new Set<string>();
   readonly usages = new Map<string, PodUsage>();
   readonly killed: { readonly name: string; readonly ending: Ending }[] = [];
   readonly reclaimed: string[] = [];
@@ -132,8 +134,9 @@ export class EvictionScene {
       pods: {
         list: () =>
           this.pods.map((pod) => {
-            const state = this.states.get(pod.metadata.name) ?? { kind: "syncing" };
-            return { view: { ref: podRef(pod), pod, state, status: running } };
+            const { name } = pod.metadata;
+            const state = this.states.get(name) ?? { kind: "syncing" };
+            return { view: { ref: podRef(pod), pod, state, status: running }, forgotten: this.forgotten.has(name) };
           }),
       },
       killer: {
@@ -186,6 +189,13 @@ export class EvictionScene {
     const { ending } = this.killed.find((each) => each.name === name) ?? {};
     assert.ok(ending);
     this.states.set(name, { kind: "terminated", ending, killAtMs: 0, released: true, recorded: true });
+  }
+
+  /** It is being stopped, because it is deleted or for another ending. */
+  stops(name: string, graceSeconds: number, ending?: Omit<Ending, "graceSeconds">): void {
+    const deleted = unwanted({ code: "PodDeleted", message: "the pod is being deleted" }, graceSeconds);
+    const killAtMs = this.clock.monotonic() + graceSeconds * 1000;
+    this.states.set(name, { kind: "terminating", ending: { ...deleted, ...ending }, killAtMs });
   }
 
   /** It is being stopped because an earlier run evicted it, with its own grace period. */

@@ -11,6 +11,7 @@ import type { SimEntry } from "../life/node.ts";
 import { isOverfull } from "../life/quota-steps.ts";
 import type { WorldChange } from "../world-model.ts";
 import { dataText } from "./entry-data.ts";
+import { mayBeEvicted } from "./evictable.ts";
 import { Shortages } from "./shortages.ts";
 import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
 
@@ -152,7 +153,7 @@ export class Evictions implements Rule {
     // What waits for a confirmation, or for another end, is judged elsewhere.
     const waits = node.evictions?.asks === true || this.#victims.some(({ untilMs }) => nowMs < untilMs);
     const excused = waits || !node.callsAreTimely || !node.knowsAllPods;
-    const isHelpless = !this.#others("").some((pod) => this.#gains(pod.metadata.uid, about, nowMs));
+    const isHelpless = !this.#others("", "syncing").some((pod) => this.#gains(pod.metadata.uid, about, nowMs));
     if (this.#isLayoutKnown || !isShort || excused || isHelpless) {
       this.#undefendedMs = undefined;
       return;
@@ -194,6 +195,9 @@ export class Evictions implements Rule {
     const pod = this.#scene.pods.get(uid) ?? this.#scene.node.desired.get(uid);
     if (pod === undefined) return this.#broken("only pods of the node are evicted", uid);
     if (isCriticalPod(pod)) this.#broken("critical pods are never evicted", uid);
+    // It is told before the pod stops.
+    const known = this.#scene.node.pods().find(({ view }) => view.ref.uid === uid);
+    if (known && !mayBeEvicted(known, entry.atMs)) this.#broken("evictions stop pods sooner", `${uid} stops anyway`);
     const about = signals.find((signal) => signal === dataText(entry, "signal"));
     if (about === undefined) void this.#forLimit(pod);
     else this.#forNode(pod, about, entry);
@@ -309,7 +313,7 @@ export class Evictions implements Rule {
   #onData({ metadata: { uid }, spec: { priority = 0 } }: Pod, about: Signal, atMs: number): void {
     const { node } = this.#scene;
     if (!this.#isHidden(uid, atMs)) return;
-    const known = this.#others(uid).find((other) => {
+    const known = this.#others(uid, "all").find((other) => {
       if (about === "pid.available" && (other.spec.priority ?? 0) > priority) return false;
       const { isHidden, sinceMs } = node.resources.visibility(other.metadata.uid);
       return !isHidden && sinceMs < atMs - measuredMs && this.#hasRunFor(other.metadata.uid, measuredMs, atMs);
@@ -331,12 +335,13 @@ export class Evictions implements Rule {
     });
   }
 
-  /** Other pods that podwright could evict. */
-  #others(uid: string): Pod[] {
-    return this.#scene.node.pods().flatMap(({ view }) => {
-      const runs = view.status.containers.some(({ state }) => state === "running");
-      const isCandidate = view.state.kind === "syncing" && view.pod !== undefined && runs;
-      return isCandidate && !isCriticalPod(view.pod) && view.pod.metadata.uid !== uid ? [view.pod] : [];
+  /** Other pods that podwright could evict. @param which those of which it is certain, or all */
+  #others(uid: string, which: "syncing" | "all"): Pod[] {
+    return this.#scene.node.pods().flatMap((known) => {
+      const { pod, state, status } = known.view;
+      const runs = status.containers.some((each) => each.state === "running");
+      const mayGo = mayBeEvicted(known, this.#scene.clock.nowMs) && (which === "all" || state.kind === "syncing");
+      return mayGo && runs && pod !== undefined && !isCriticalPod(pod) && pod.metadata.uid !== uid ? [pod] : [];
     });
   }
 
@@ -346,7 +351,7 @@ export class Evictions implements Rule {
     // What counts are its allocated resources (as upstream), also while more is requested.
     const allocated = known.find(({ view }) => view.pod?.metadata.uid === pod.metadata.uid)?.view.pod ?? pod;
     const own = this.#place(allocated, about);
-    return this.#others(pod.metadata.uid).find((other) => {
+    return this.#others(pod.metadata.uid, "all").find((other) => {
       const { resources } = this.#scene.node;
       const { isHidden, sinceMs } = resources.visibility(other.metadata.uid);
       if (isHidden || sinceMs > atMs - measuredMs || resources.stalledPods.has(other.metadata.uid)) return false;
