@@ -5,6 +5,13 @@ export function isExtended(name: string): boolean {
   return name.includes("/") && !name.includes("kubernetes.io/");
 }
 
+const machineResources: ReadonlySet<string> = new Set(["cpu", "memory", "pods", "ephemeral-storage"]);
+
+/** Whether others set the resource, extended or not: one of the machine itself that it no longer has is removed. */
+export function isForeign(name: string): boolean {
+  return !machineResources.has(name) && !name.startsWith("hugepages-");
+}
+
 /** Extended resources of a Node that its machine does not have: all of them, or those. */
 export type StaleResources = "all" | readonly string[];
 
@@ -19,7 +26,7 @@ export function withoutStale(
   return zeros.length > 0 ? Object.fromEntries(zeros) : undefined;
 }
 
-/** Extended resources that a device plugin or a person has added to the node. Pure. */
+/** Resources that a device plugin, a controller or a person has added to the node. Pure. */
 export function extendedResources({ status }: NodeObject): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(status?.allocatable ?? {}).filter(([name]) => isExtended(name)));
+  return Object.fromEntries(Object.entries(status?.allocatable ?? {}).filter(([name]) => name.includes("/")));
 }

@@ -82,6 +82,18 @@ describe("the patch of a node's status", () => {
     assert.deepEqual(taken, { status: { allocatable: { "example.org/dongle": null } } });
   });
 
+  test("resources of other controllers stay, whatever their names are, and huge pages that are gone do not", () => {
+    const amounts = { "kubernetes.io/batch-cpu": "1500", "node.kubernetes.io/slots": "7" };
+    const pages = { "hugepages-16Gi": "32Gi" };
+    const found = foundNode({
+      ...status,
+      capacity: { ...(status["capacity"] as object), ...amounts, ...pages },
+      allocatable: { ...(status["allocatable"] as object), ...amounts, "kubernetes.io/mid-cpu": "3", ...pages },
+    });
+    const gone = { "hugepages-16Gi": null };
+    assert.deepEqual(nodeStatusPatch(found, status, machine).patch, { status: { capacity: gone, allocatable: gone } });
+  });
+
   test("the machine's labels are corrected with it", () => {
     const labels = { "kubernetes.io/arch": "s390x", mine: "x" };
     const found = { ...foundNode(status), metadata: { name: "node1", labels } };

@@ -5,7 +5,7 @@ import { formatTime } from "../base/time.ts";
 import { type Pressure, pressures } from "../eviction/pressure.ts";
 import type { CloudFacts } from "../cloud/cloud-resource-sync.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
-import { isExtended } from "./extended-resources.ts";
+import { isExtended, isForeign } from "./extended-resources.ts";
 import { allocatable, type CapacitySettings, nodeCapacity } from "./node-capacity.ts";
 import type { NodeFacts } from "./node-facts.ts";
 import { metadataPatch, type WantedMetadata } from "./node-metadata.ts";
@@ -267,11 +267,12 @@ function withForeign(found: NodeObject, status: Readonly<Record<string, unknown>
 }
 
 function keptResources(found: NodeObject, status: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { capacity = {}, allocatable: ofPods = {} } = found.status ?? {};
+  const foreign = Object.entries(capacity).filter(([resource]) => isForeign(resource));
+  const kept = Object.entries(ofPods).filter(([resource]) => isForeign(resource) && !isExtended(resource));
   // Capacity added by others is allocatable as a whole (upstream's MachineInfo).
-  const extended = Object.entries(found.status?.capacity ?? {}).filter(([resource]) => isExtended(resource));
-  const withExtended = (own: unknown): Record<string, string> => ({
-    ...Object.fromEntries(extended),
-    ...(own as Record<string, string>),
-  });
-  return { capacity: withExtended(status["capacity"]), allocatable: withExtended(status["allocatable"]) };
+  return {
+    capacity: { ...Object.fromEntries(foreign), ...(status["capacity"] as object) },
+    allocatable: { ...Object.fromEntries([...kept, ...foreign]), ...(status["allocatable"] as object) },
+  };
 }
