@@ -119,6 +119,12 @@ describe("the patch of a node's status", () => {
     assert.deepEqual(nodeStatusPatch(of({ [hint]: "192.0.2.9" }), status, silent).patch, none);
   });
 
+  test("addresses stay while the machine has none", () => {
+    const silent = { ...well, addresses: [] };
+    assert.equal(nodeStatusPatch(foundNode(status), nodeStatus(identity, silent, status), machine).patch, undefined);
+    assert.deepEqual(nodeStatus(identity, silent).addresses, [{ type: "Hostname", address: "node1" }]);
+  });
+
   test("addresses are replaced as a whole, since several may have one type", () => {
     const moved = nodeStatus(identity, { ...well, addresses: ["192.0.2.3", "2001:db8::3"] });
     const { patch, news } = nodeStatusPatch(foundNode(status), moved, machine);

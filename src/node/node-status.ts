@@ -78,7 +78,10 @@ interface WrittenStatus {
   readonly volumesInUse?: readonly string[] | undefined;
 }
 
-/** A node's addresses: the cloud's, else the machine's. Those of a cloud controller manager are kept. Pure. */
+/**
+ * A node's addresses: the cloud's, else the machine's. Those of a cloud controller manager are kept, and all of them
+ * while the machine has none, as at a start before its network. Pure.
+ */
 export function nodeAddresses(
   { name, externalCloud }: Pick<NodeIdentity, "name" | "externalCloud">,
   addresses: readonly string[],
@@ -89,6 +92,7 @@ export function nodeAddresses(
   if (cloud !== undefined) return [...cloud.addresses.filter(({ type }) => type !== "Hostname"), hostname];
   if (externalCloud !== undefined && written.length > 0) return written;
   if (externalCloud?.saysAddresses === false) return [hostname];
+  if (addresses.length === 0 && written.length > 0) return written;
   return [...addresses.map((address) => ({ type: "InternalIP", address })), hostname];
 }
 

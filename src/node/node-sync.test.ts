@@ -50,6 +50,7 @@ class World {
   readonly podCidrs: string[] = [];
   /** What the node sees of itself from now on. */
   observed: Partial<NodeObservation> = {};
+  publishedAddresses: readonly unknown[] = [];
 
   constructor(registration: Partial<NodeSyncConfig["registration"]> = {}) {
     const { kube, journal } = this;
@@ -68,8 +69,8 @@ class World {
       this.podCidrs.push(cidr);
       if (this.podCidrs.length === 1) throw new Error("the runtime is away");
     };
-    const { volumes } = this;
-    const told = { podCidr, addressesPublished: () => {}, onRegistered: () => {}, volumes };
+    const addressesPublished = (list: readonly unknown[]): void => void (this.publishedAddresses = list);
+    const told = { podCidr, addressesPublished, onRegistered: () => {}, volumes: this.volumes };
     const deps = { client: kube.client(), clock, random, journal, log: silentLog, observe, ...told };
     this.sync = new NodeSync(deps, { ...config, registration: { ...config.registration, ...registration } });
   }
@@ -126,6 +127,17 @@ test("a list from before the registration, without the Node, is not a deletion",
     sync.replaced([]);
     assert.deepEqual(notes(), ["NodeRegistered", ...wellFromTheFirst]);
     assert.equal(sync.uid, "n");
+  });
+});
+
+test("a node that starts without an address keeps those of its Node, for its pods, too", async () => {
+  await registered(async (sync, node, _notes, world) => {
+    const addresses = [{ type: "InternalIP", address: "192.0.2.9" }];
+    world.observed = { addresses: [] };
+    const metadata = { ...node.metadata, resourceVersion: "3" };
+    sync.changed("MODIFIED", { metadata, status: { ...node.status, addresses } });
+    await world.kube.clock.advance(10_000);
+    assert.deepEqual([await world.kube.isQuiet(), world.publishedAddresses], [true, addresses]);
   });
 });
 
