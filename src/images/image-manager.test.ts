@@ -295,7 +295,8 @@ describe("credentials", () => {
       images.pulls[index]?.fail(denied());
     }
     assert.equal((await refusal(pull, "ErrImagePull")).message, "401 Unauthorized");
-    const other = ensure("r.io/app:2", { pullSecrets: [secret("a", "1", "r.io"), secret("b", "2", "*.io")] });
+    const repeated = ["a", "c"].map((name) => ({ ...secret("a", "1", "r.io"), source: secret(name, "1").source }));
+    const other = ensure("r.io/app:2", { pullSecrets: [...repeated, secret("b", "2", "*.io")] });
     await settle();
     images.pulls[2]?.fail(denied());
     await settle();
@@ -357,6 +358,8 @@ describe("an image that was pulled with a pod's secret", () => {
     const same = { ...secret("a", "1", "r.io"), source: { uid: podUid("u2"), namespace: "other", name: "b" } };
     assert.equal((await ensure("r.io/app:1", { pullSecrets: [same] })).pulled, false);
     assert.equal((await ensure("r.io/app:1", { pullSecrets: [secret("a", "rotated", "r.io")] })).pulled, false);
+    const copy = { ...secret("a", "3", "r.io"), source: { ...same.source, uid: podUid("u3") } };
+    assert.equal((await ensure("r.io/app:1", { pullSecrets: [copy, secret("a", "3", "r.io")] })).pulled, false);
     assert.equal(images.pulls.length, 1);
   });
 

@@ -46,7 +46,7 @@ export interface PulledImage {
 export interface PullRequest {
   readonly spec: ImageSpec;
   readonly sandboxConfig: SandboxConfig;
-  /** Tried one after the other; none: pull without. */
+  /** Tried one after the other, equal ones once; none: pull without. */
   readonly credentials: readonly TrackedCredential[];
 }
 
@@ -82,10 +82,11 @@ export class ImagePuller {
    * the result of each credential, or the signal's reason.
    */
   async pull(request: PullRequest, signal: AbortSignal): Promise<PulledImage> {
-    const { spec, credentials } = request;
+    const { spec } = request;
+    const credentials = withoutRepetition(request.credentials);
     // Requests with other credentials need their own pull: sharing one would grant access by another pod's credentials.
     const key = JSON.stringify([spec.image, spec.runtimeHandler ?? "", credentials]);
-    return await this.#shared.join(key, (workSignal) => this.#pullAlone(request, workSignal), signal);
+    return await this.#shared.join(key, (workSignal) => this.#pullAlone({ ...request, credentials }, workSignal), signal);
   }
 
   async #pullAlone({ spec, sandboxConfig, credentials }: PullRequest, signal: AbortSignal): Promise<PulledImage> {
@@ -127,6 +128,16 @@ export class ImagePuller {
     if (messages.length === 1) throw first;
     throw new AggregateError(failures, `[${messages.join(", ")}]`);
   }
+}
+
+/** Removes those that are the same to the registry and to other pods; the first origin counts. */
+function withoutRepetition(credentials: readonly TrackedCredential[]): readonly TrackedCredential[] {
+  const seen = new Set<string>();
+  return credentials.filter(({ credential, source, account }) => {
+    const { username, password, identityToken } = credential;
+    const key = JSON.stringify([username, password, identityToken, source === undefined, account]);
+    return !seen.has(key) && seen.add(key);
+  });
 }
 
 type Auth = Pick<MessageInit<typeof PullImageRequestSchema>, "auth">;

@@ -81,3 +81,17 @@ test("plugin credentials come after those of the pod and the node, with their ac
   );
   assert.deepEqual(asked, ["r.io/team/app"]);
 });
+
+test("Secrets with equal credentials are all there: each of them may give access to an image", async () => {
+  const clock = new ManualClock();
+  const credentials = new PullCredentials({ clock, files: new MemoryFiles(clock), log: silentLog }, []);
+  const secrets = ["", "robot@example.org"].map((email) => ({
+    source: { uid: podUid(`s${email}`), namespace: "ns", name: "secret" },
+    entries: [{ registry: "r.io", credential: { username: "robot", password: "p", email, identityToken: "" } }],
+  }));
+  const found = await credentials.for("r.io/app:1", secrets);
+  assert.deepEqual(
+    found.map(({ source }) => source?.uid),
+    ["s", "srobot@example.org"],
+  );
+});

@@ -36,7 +36,10 @@ export class PullCredentials {
     this.#paths = paths;
   }
 
-  /** The credentials for an image, in the order in which they are tried. */
+  /**
+   * The credentials for an image, in the order in which they are tried. Equal ones are all there: which Secrets a pod has
+   * decides whether it may use an image.
+   */
   async for(image: string, secrets: readonly PullSecret[], asker?: PullAsker): Promise<readonly TrackedCredential[]> {
     const { domain, path } = parseImageReference(image);
     const repository = `${domain}/${path}`;
@@ -44,7 +47,7 @@ export class PullCredentials {
     const nodes = credentialsFor(await this.#nodeKeyring(), repository);
     const provided = (asker && (await this.#providers?.for(repository, asker))) ?? [];
     const theirs = credentialsFor(makeKeyring(provided.map((list) => ({ ...list, source: undefined }))), repository);
-    return withoutRepetition([...own, ...nodes, ...theirs]);
+    return [...own, ...nodes, ...theirs];
   }
 
   async #nodeKeyring(): Promise<Keyring> {
@@ -68,14 +71,4 @@ export class PullCredentials {
     }
     return [];
   }
-}
-
-/** Removes duplicates; the first origin counts. */
-function withoutRepetition(credentials: readonly TrackedCredential[]): readonly TrackedCredential[] {
-  const seen = new Set<string>();
-  return credentials.filter(({ credential, source, account }) => {
-    const { username, password, identityToken } = credential;
-    const key = JSON.stringify([username, password, identityToken, source === undefined, account]);
-    return !seen.has(key) && seen.add(key);
-  });
 }
