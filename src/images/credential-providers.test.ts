@@ -229,6 +229,16 @@ for (const [what, set, message] of failures) {
   });
 }
 
+test("what a plugin printed on standard error is in the journal, and not in the pod's Event", async () => {
+  const world = new World(plain);
+  world.failure = { exitCode: 3, stderr: "cannot log in as admin:hunter2" };
+  assert.deepEqual(await world.users("r.io/app"), []);
+  const entry = world.journal.entries.find(({ what }) => what === "CredentialProviderFailed");
+  const failed = "Credential provider plugin failed for r.io/app, pulling without it: it exited with exit code 3";
+  assert.equal(entry?.message, `${failed}: cannot log in as admin:hunter2`);
+  assert.deepEqual(entry.data, { eventMessage: `${failed}; the kubelet's log says what it printed` });
+});
+
 test("an account lookup failure is reported", async () => {
   const world = new World(ofAccounts);
   const gone = { ...account, look: async () => await Promise.reject(new Error("not found")) };

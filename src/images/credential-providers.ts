@@ -85,8 +85,11 @@ export class CredentialProviders {
     } catch (error) {
       signal.throwIfAborted();
       const why = errorMessage(error);
-      const message = `Credential provider ${provider.name} failed for ${repository}, pulling without it: ${why}`;
-      journal.record({ kind: "observation", what: "CredentialProviderFailed", message, pod, cause });
+      const failed = `Credential provider ${provider.name} failed for ${repository}, pulling without it`;
+      const entry = { what: "CredentialProviderFailed", message: `${failed}: ${why}`, pod, cause } as const;
+      // What a program of the node prints may be a secret of the node: the pod's users do not see it.
+      const data = error instanceof PluginExit && { data: { eventMessage: `${failed}: ${error.end}` } };
+      journal.record({ kind: "observation", ...entry, ...data });
       log.warn("credential provider failed", { provider: provider.name, image: repository, error: why });
       return [];
     }
@@ -174,8 +177,8 @@ export class CredentialProviders {
       const options = { stdin, environment: env, timeoutMs: pluginLimitMs, signal };
       const result = await processes.run(`${this.#directory}/${name}`, args, options);
       if (result.exitCode !== 0) {
-        const end = result.signal ?? `exit code ${result.exitCode}`;
-        throw new Error(`it exited with ${end}${said(result.stderr, identity?.token)}`);
+        const end = `it exited with ${result.signal ?? `exit code ${result.exitCode}`}`;
+        throw new PluginExit(end, said(result.stderr, identity?.token));
       }
       try {
         return decodePluginAnswer(result.stdout, provider);
@@ -194,9 +197,19 @@ export class CredentialProviders {
   }
 }
 
+/** A plugin ended with a failure. */
+class PluginExit extends Error {
+  /** How, without what it printed. */
+  readonly end: string;
+
+  constructor(end: string, printed: string) {
+    super(printed === "" ? end : `${end}: ${printed}`);
+    this.end = printed === "" ? end : `${end}; the kubelet's log says what it printed`;
+  }
+}
+
 /** The end of a plugin's error output, without the token that it was given. */
 function said(stderr: string, token: string | undefined): string {
   const text = token === undefined ? stderr : stderr.replaceAll(token, "…");
-  const end = text.trim().slice(-longestShown);
-  return end === "" ? "" : `: ${end}`;
+  return text.trim().slice(-longestShown);
 }
