@@ -12,6 +12,7 @@ test("one address of each family is left, the primary family's first", () => {
 });
 
 test("equal addresses have equal texts", () => {
+  assert.equal(canonicalIp("::FFFF:192.0.2.1"), "192.0.2.1");
   assert.deepEqual(["FD00:0:0::0001", "10.0.0.1", "odd:text"].map(canonicalIp), ["fd00::1", "10.0.0.1", "odd:text"]);
   assert.deepEqual(onePerFamily(["FD00:0:0::0001"], undefined), ["fd00::1"]);
 });

@@ -1,7 +1,14 @@
-/** An IPv6 address in RFC 5952 form, so that equal addresses have equal texts; other text unchanged. Pure. */
+/**
+ * An IPv6 address in RFC 5952 form, so that equal addresses have equal texts, and the IPv4 address in one that contains it,
+ * as Go shows it; other text unchanged. Pure.
+ */
 export function canonicalIp(address: string): string {
   if (!isV6(address)) return address;
-  return URL.parse(`http://[${address}]`)?.hostname.slice(1, -1) ?? address;
+  const text = URL.parse(`http://[${address}]`)?.hostname.slice(1, -1) ?? address;
+  const [, high, low] = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/u.exec(text) ?? [];
+  if (high === undefined || low === undefined) return text;
+  const bytes = [high, low].map((part) => Number.parseInt(part, 16)).flatMap((part) => [part >> 8, part & 0xff]);
+  return bytes.join(".");
 }
 
 export function isV6(address: string): boolean {

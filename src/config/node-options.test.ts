@@ -15,6 +15,8 @@ test("--node-ip is an address, one of each family, or the family to detect one o
   assert.deepEqual(nodeIpsOf("192.0.2.9"), { given: ["192.0.2.9"], prefersV6: false });
   assert.deepEqual(nodeIpsOf("2001:db8::9,192.0.2.9").given, ["2001:db8::9", "192.0.2.9"]);
   assert.deepEqual(nodeIpsOf(" 192.0.2.9 , 2001:db8::9 ").given, ["192.0.2.9", "2001:db8::9"], "spaces are trimmed");
+  assert.deepEqual(nodeIpsOf("192.0.2.9,FD00:0::01").given, ["192.0.2.9", "fd00::1"], "in the usual form");
+  assert.deepEqual(nodeIpsOf("0:0::0:0"), { given: [], prefersV6: true });
 });
 
 test("a --node-ip that is neither an address nor a dual-stack pair is rejected", () => {

@@ -1,5 +1,5 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
-import { isV6 } from "../base/ip.ts";
+import { canonicalIp, isV6 } from "../base/ip.ts";
 import type { NodeIps } from "../node/host-address.ts";
 import { isIpAddress, labelValueProblem, qualifiedNameProblem } from "../base/formats.ts";
 
@@ -20,10 +20,12 @@ export function nodeNameOf(override: string | undefined, hostname: string): stri
  */
 export function nodeIpsOf(nodeIp: string | undefined): NodeIps {
   const parts = (nodeIp ?? "").split(",").map((address) => address.trim());
-  const given = parts.filter((address) => address !== "");
-  for (const address of given) {
+  const words = parts.filter((address) => address !== "");
+  for (const address of words) {
     if (!isIpAddress(address)) throw badNodeIp(nodeIp, `${JSON.stringify(address)} is not an IP address`);
   }
+  // As the API server and others write them, so that they are found to be equal.
+  const given = words.map(canonicalIp);
   const [first, second, ...more] = given;
   if (second === undefined && (first === "::" || first === "0.0.0.0")) return { given: [], prefersV6: first === "::" };
   if (more.length > 0 || (first !== undefined && second !== undefined && isV6(first) === isV6(second))) {
