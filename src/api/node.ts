@@ -53,6 +53,7 @@ export const Lease = z.looseObject({
     resourceVersion: OptionalText,
     ownerReferences: z.array(z.looseObject({ uid: z.string() })).optional(),
   }),
+  spec: z.looseObject({}).optional(),
 });
 
 export type NodeObject = z.infer<typeof NodeObject>;

@@ -192,6 +192,22 @@ test("records of removed images are deleted, except for recent pulls that the li
   assert.equal(await access.isProven(image, gone, shown()), true, "now as one that nobody pulled");
 });
 
+test("that nothing is recorded of an image is forgotten with it", async () => {
+  const files = await disk();
+  const access = open(files);
+  assert.equal(await access.isProven(image, present, shown()), true, "a preloaded one");
+  await open(files).pulled({ image, imageRef: present.id, with: own });
+  for (const [there, isOpen] of [
+    [[present], true],
+    [[], false],
+  ] as const) {
+    const record = await files.read(recordOf(present.id), 1e6);
+    await access.prune(there, clock.monotonic() + 1);
+    await files.write(recordOf(present.id), record, 0o600);
+    assert.equal(await access.isProven(image, present, shown()), isOpen);
+  }
+});
+
 test("a pull that ends while its image's old record is removed keeps its own", async (t) => {
   const files = await disk();
   const access = open(files);

@@ -173,6 +173,10 @@ export class ImageAccess {
       if (!isImageRecord(name) || kept.has(name)) continue;
       await this.#forget(name, beganMs).catch((error: unknown) => failed(`${this.#directory}/${name}`, error));
     }
+    // That nothing is recorded of an image is not worth remembering once it is gone.
+    for (const [imageRef, found] of this.#records) {
+      if (found === null && !kept.has(this.#fileName(imageRef))) this.#records.delete(imageRef);
+    }
     return isDone;
   }
 

@@ -214,7 +214,10 @@ export class ImageManager {
 
   #checkBackOff({ request, backOffKey }: Task): void {
     const nowMs = this.#clock.monotonic();
-    for (const expired of this.#backOff.gc(nowMs)) this.#lastFailures.delete(expired);
+    for (const expired of this.#backOff.gc(nowMs)) {
+      this.#lastFailures.delete(expired);
+      this.#retries.delete(expired);
+    }
     const endsAtMs = this.#backOff.endsAtSinceUpdate(backOffKey, nowMs);
     if (this.#retries.delete(backOffKey) || endsAtMs === undefined || endsAtMs <= nowMs) {
       this.#lastFailures.delete(backOffKey);
@@ -307,9 +310,11 @@ export class ImageManager {
     origin: { readonly entry: number; readonly cause: unknown },
   ): ImageError {
     const nowMs = this.#clock.monotonic();
-    // An absent runtime says nothing about the image: no back-off follows.
-    if (!isCriError(origin.cause, "Unavailable")) this.#backOff.next(backOffKey, nowMs, nowMs);
-    this.#lastFailures.set(backOffKey, `${reason}: ${message}`);
+    // An absent runtime says nothing about the image: no back-off follows, with which the failure would be forgotten.
+    if (!isCriError(origin.cause, "Unavailable")) {
+      this.#backOff.next(backOffKey, nowMs, nowMs);
+      this.#lastFailures.set(backOffKey, `${reason}: ${message}`);
+    }
     // No retry time of its own: an attempt during the back-off reports ImagePullBackOff, as users expect.
     return new ImageError(reason, message, origin);
   }

@@ -63,6 +63,24 @@ test("a lease equals the Go kubelet's, and is renewed every 10 s without a GET",
   });
 });
 
+test("what others have set in a lease stays, and an owner that was deleted is replaced", async () => {
+  const foreign = { apiVersion: "v1", kind: "ConfigMap", name: "c", uid: "c" };
+  const node = { apiVersion: "v1", kind: "Node", name: "node1", uid: "n" };
+  for (const [found, owners] of [
+    [[], [node]],
+    [[foreign], [foreign]],
+    [[{ ...node, uid: "deleted" }, foreign], [foreign, node]],
+    [[{ ...node, controller: true }], [{ ...node, controller: true }]],
+  ]) {
+    await withLease(async (kube) => {
+      const metadata = { ...recorded.metadata, ownerReferences: found };
+      await (await kube.next()).json({ ...recorded, metadata, spec: { leaseTransitions: 3 } });
+      const { metadata: sent, spec } = (await kube.next()).body as Lease;
+      assert.deepEqual([sent.ownerReferences, spec?.["leaseTransitions"]], [owners, 3]);
+    });
+  }
+});
+
 test("a lease is not created before the node is registered, nor after its deletion: it would have no owner", async () => {
   let uid: string | undefined;
   const work = async (kube: ScriptedKube, lease: NodeLease): Promise<void> => {

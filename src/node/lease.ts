@@ -152,16 +152,26 @@ export class NodeLease {
     return lease;
   }
 
-  #object(lease: Lease): object {
-    const { clock, nodeName, nodeUid } = this.#deps;
+  /** The Node, where there is no owner yet, or one that it has replaced; those that others have set stay, as upstream. */
+  #owners({ metadata: { ownerReferences: found = [] } }: Lease): Lease["metadata"]["ownerReferences"] {
+    const { nodeName: name, nodeUid } = this.#deps;
     const uid = nodeUid();
-    const owner = uid && { apiVersion: "v1", kind: "Node", name: nodeName, uid };
+    const foreign = found.filter((owner) => owner["kind"] !== "Node" || owner["name"] !== name);
+    const isTheirs = found.length > 0 && foreign.length === found.length;
+    if (uid === undefined || isTheirs || found.some((owner) => owner.uid === uid)) return undefined;
+    return [...foreign, { apiVersion: "v1", kind: "Node", name, uid }];
+  }
+
+  #object(lease: Lease): object {
+    const { clock, nodeName } = this.#deps;
+    const ownerReferences = this.#owners(lease);
     return {
       ...lease,
       apiVersion: "coordination.k8s.io/v1",
       kind: "Lease",
-      metadata: { ...lease.metadata, ...(owner && { ownerReferences: [owner] }) },
+      metadata: { ...lease.metadata, ...(ownerReferences && { ownerReferences }) },
       spec: {
+        ...lease.spec,
         holderIdentity: nodeName,
         leaseDurationSeconds: this.#durationSeconds,
         renewTime: microTime(clock.now()),
