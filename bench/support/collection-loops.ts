@@ -139,7 +139,7 @@ async function evictionLoop(pods: readonly MadeUp[], cri: Cri, rounds: number): 
   );
   const list = pods.map(({ pod, status }) => {
     const ref = { uid: pod.metadata.uid, namespace: "bench", name: pod.metadata.name };
-    return { view: { ref, pod, state: { kind: "syncing" as const }, status } };
+    return { view: { ref, pod, state: { kind: "syncing" as const }, status }, forgotten: false };
   });
   manager.connect({ pods: { list: () => list }, killer: { kill: async () => true }, startUp: { has: () => true } });
   const stop = new AbortController();

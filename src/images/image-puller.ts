@@ -86,7 +86,11 @@ export class ImagePuller {
     const credentials = withoutRepetition(request.credentials);
     // Requests with other credentials need their own pull: sharing one would grant access by another pod's credentials.
     const key = JSON.stringify([spec.image, spec.runtimeHandler ?? "", credentials]);
-    return await this.#shared.join(key, (workSignal) => this.#pullAlone({ ...request, credentials }, workSignal), signal);
+    return await this.#shared.join(
+      key,
+      (workSignal) => this.#pullAlone({ ...request, credentials }, workSignal),
+      signal,
+    );
   }
 
   async #pullAlone({ spec, sandboxConfig, credentials }: PullRequest, signal: AbortSignal): Promise<PulledImage> {

@@ -66,6 +66,10 @@ test("default routes are read as the kernel writes them", () => {
   ].join("\n");
   assert.deepEqual(defaultRoutes(v4, v6), { v4: ["wlan0", "eth0"], v6: ["eth0"] });
   assert.deepEqual(defaultRoutes("", ""), { v4: [], v6: [] });
+  const tunnel = `${zero} 00 ${zero} 00 ${zero} 00000400 00000001 00000000 00000001      wg0\n`;
+  assert.deepEqual(defaultRoutes("", tunnel + v6), { v4: [], v6: ["eth0"] }, "one without a gateway is a tunnel's");
+  assert.deepEqual(defaultRoutes(v4, tunnel), { v4: ["wlan0", "eth0"], v6: [] });
+  assert.deepEqual(defaultRoutes("", tunnel), { v4: [], v6: ["wg0"] }, "better than an arbitrary interface");
 });
 
 test("pods get the Node's internal address first, and one of the other family", () => {

@@ -51,7 +51,10 @@ export function hostAddresses(
   return found === undefined ? [] : [found];
 }
 
-/** Interfaces with a default route, of `/proc/net/route` and `/proc/net/ipv6_route`. Pure. */
+/**
+ * Interfaces with a default route, of `/proc/net/route` and `/proc/net/ipv6_route`. IPv6 routes without a gateway (tunnels)
+ * count only where there are no others; upstream ignores them. Pure.
+ */
 export function defaultRoutes(v4: string, v6: string): HostNetwork["defaultRoutes"] {
   // Each pod may have routes of its own: only default routes are split into fields.
   const fields = (text: string, ofDefault: RegExp): string[][] =>
@@ -59,10 +62,11 @@ export function defaultRoutes(v4: string, v6: string): HostNetwork["defaultRoute
   const unique = (names: readonly (string | undefined)[]): string[] => [
     ...new Set(names.filter((name) => name !== undefined)),
   ];
-  return {
-    v4: unique(fields(v4, /^[ \t]*\S+[ \t]+0{8}[ \t].*$/gm).map(([name]) => name)),
-    v6: unique(fields(v6, /^[ \t]*0{32}[ \t]+00[ \t].*$/gm).map((line) => line[9])).filter((name) => name !== loopback),
-  };
+  const names = unique(fields(v4, /^[ \t]*\S+[ \t]+0{8}[ \t].*$/gm).map(([name]) => name));
+  const routes = fields(v6, /^[ \t]*0{32}[ \t]+00[ \t].*$/gm).filter((line) => line[9] !== loopback);
+  const throughGateways = routes.filter((line) => !/^0{32}$/u.test(line[4] ?? ""));
+  const counted = names.length + throughGateways.length > 0 ? throughGateways : routes;
+  return { v4: names, v6: unique(counted.map((line) => line[9])) };
 }
 
 /**

@@ -69,7 +69,10 @@ test("what others have set in a lease stays, and an owner that was deleted is re
   for (const [found, owners] of [
     [[], [node]],
     [[foreign], [foreign]],
-    [[{ ...node, uid: "deleted" }, foreign], [foreign, node]],
+    [
+      [{ ...node, uid: "deleted" }, foreign],
+      [foreign, node],
+    ],
     [[{ ...node, controller: true }], [{ ...node, controller: true }]],
   ]) {
     await withLease(async (kube) => {
