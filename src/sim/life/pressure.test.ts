@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
+import { thresholdOf } from "../../../test/support/eviction.ts";
+import { deaf, podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
 import type { Pod } from "../../api/pod.ts";
+import { machineCapacity } from "../machine-resources.ts";
+import { Evictions } from "../rules/evictions.ts";
 
 const wanted = (uid: string, requests?: Readonly<Record<string, string>>): Pod =>
   podOf({ containers: [runs(uid, requests && { resources: { requests } })] }, uid, uid);
@@ -40,4 +43,27 @@ test("pressure rejects new pods and spares running ones, also over a restart, un
   scene.node.add(wanted("late"));
   await scene.pass(10_000);
   assert.deepEqual(told(scene, "late"), ["Running", undefined]);
+});
+
+test("a pod that is past its deadline, and stops for long, is evicted before others, and ends sooner as Evicted", async () => {
+  const scene = new Scene();
+  const { node } = scene;
+  const never = { maxPodGraceSeconds: 0, enforcesStorageLimits: false, watchesMemory: false, asks: false };
+  node.evictions = { ...never, thresholds: [thresholdOf("memory.available", "100Mi")], transitionMs: 60_000 };
+  node.kill();
+  node.start();
+  const broken = scene.judge((of, report) => new Evictions(of, report));
+  const overdue = { activeDeadlineSeconds: 30, terminationGracePeriodSeconds: 3600 };
+  node.add(podOf({ ...overdue, containers: [deaf("overdue")] }, "overdue", "overdue"));
+  node.add(wanted("innocent"));
+  node.resources.use("overdue", "memory", 4 * 2 ** 30);
+  node.resources.use("innocent", "memory", 2 ** 20);
+  await scene.pass(60_000);
+  assert.deepEqual([told(scene, "overdue"), node.isEnding("overdue")], [["Running", undefined], true]);
+  node.resources.useElsewhere("memory", machineCapacity.memory - 4 * 2 ** 30);
+  await scene.pass(20_000);
+  assert.deepEqual(
+    [told(scene, "overdue"), told(scene, "innocent"), broken],
+    [["Failed", "Evicted"], ["Running", undefined], []],
+  );
 });
