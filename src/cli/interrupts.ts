@@ -11,24 +11,28 @@ export interface SignalSource {
 }
 
 /**
- * Counts Ctrl-C, SIGTERM and a closed terminal: the first requests a stop, the second an immediate one, the third leaves.
- * Until it is disposed of none of them ends the process.
+ * Counts requests to end: the first is for a stop, the second for an immediate one, the third leaves. Ctrl-C and SIGTERM are
+ * requests. A closed terminal or pipe is the first one at most: it often comes with a Ctrl-C, by the same key or the same
+ * shutdown, and asks nothing more urgently. Until it is disposed of none of them ends the process.
  */
 export class Interrupts implements Disposable {
   readonly #source: SignalSource;
   readonly #first = new AbortController();
-  readonly #listener = (): void => this.interrupt();
-  readonly #hangup: () => void;
+  readonly #listeners: Readonly<Record<(typeof SIGNALS)[number], () => void>>;
+  #requests = 0;
   #count = 0;
-  /** Called at each interrupt, with their number so far. */
+  /** Called when their number grows, with it. */
   onInterrupt: ((count: number) => void) | undefined;
 
-  /** @param closed counts as an interrupt when it aborts: the output has no reader any more */
+  /** @param closed aborts when the output has no reader any more */
   constructor(source: SignalSource, closed: AbortSignal) {
     this.#source = source;
-    this.#hangup = source.env?.["PODWRIGHT_NOHUP"] === undefined ? this.#listener : () => {};
-    for (const signal of SIGNALS) source.on(signal, this.#listenerOf(signal));
-    closed.addEventListener("abort", this.#listener, { once: true });
+    const request = (): void => this.#countTo(++this.#requests);
+    const lose = (): void => this.#countTo(1);
+    const hangUp = source.env?.["PODWRIGHT_NOHUP"] === undefined ? lose : () => {};
+    this.#listeners = { SIGINT: request, SIGTERM: request, SIGHUP: hangUp };
+    for (const signal of SIGNALS) source.on(signal, this.#listeners[signal]);
+    closed.addEventListener("abort", lose, { once: true });
   }
 
   /** Aborts at the first interrupt. */
@@ -40,17 +44,14 @@ export class Interrupts implements Disposable {
     return this.#count;
   }
 
-  interrupt(): void {
-    this.#count++;
-    this.#first.abort(new PodwrightError(ExitCode.failed, "interrupted"));
-    this.onInterrupt?.(this.#count);
-  }
-
   [Symbol.dispose](): void {
-    for (const signal of SIGNALS) this.#source.off(signal, this.#listenerOf(signal));
+    for (const signal of SIGNALS) this.#source.off(signal, this.#listeners[signal]);
   }
 
-  #listenerOf(signal: (typeof SIGNALS)[number]): () => void {
-    return signal === "SIGHUP" ? this.#hangup : this.#listener;
+  #countTo(count: number): void {
+    if (count <= this.#count) return;
+    this.#count = count;
+    this.#first.abort(new PodwrightError(ExitCode.failed, "interrupted"));
+    this.onInterrupt?.(count);
   }
 }
