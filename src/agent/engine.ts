@@ -35,7 +35,7 @@ import { BootManifests } from "./boot-manifests.ts";
 import { credentialFiles } from "./credential-files.ts";
 import { evictionSettings } from "./evictions.ts";
 import { engineImageGarbage } from "./image-garbage.ts";
-import { KeptEvictions } from "./kept-evictions.ts";
+import { KeptSettings, runtimeOfPods } from "./kept-settings.ts";
 import { RunDrivers } from "./run-drivers.ts";
 import { machineInfo } from "./machine-info.ts";
 import { type NodeProcess, runNode } from "./node-process.ts";
@@ -51,6 +51,7 @@ import {
 
 export interface EngineOptions {
   readonly stateDir: string;
+  /** Undefined: the runtime in which its pods are, or the private containerd. */
   readonly runtimeEndpoint?: string;
   /** Keeps running without pods. */
   readonly stay?: true;
@@ -77,19 +78,22 @@ export async function runEngine(options: EngineOptions): Promise<ExitCode> {
   using _engineLock = await lockStateDirectory(ports, layout, log, never);
   await takeStateFormat(ports.files, layout.stateDirectory, version);
   const recorder = await openRecorder(ports, log, options.record);
-  const endpoint = options.runtimeEndpoint ?? layout.containerd.endpoint;
+  const kept = new KeptSettings(ports.files, log, layout);
+  const settings = await kept.choose(options);
+  const { evict, runtimeEndpoint } = settings;
+  const endpoint = runtimeEndpoint ?? layout.containerd.endpoint;
   using _claim = await claim(ports, endpoint, log, never);
-  const evictions = new KeptEvictions(ports.files, log, layout.engineSettings);
-  const machine = options.runtimeEndpoint === undefined ? await startRuntime(ports, layout) : undefined;
+  const machine = runtimeEndpoint === undefined ? await startRuntime(ports, layout) : undefined;
+  await kept.keep(settings);
   const serving = {
     machine,
     endsWhenIdle: options.stay !== true,
-    evicts: await evictions.take(options.evict),
+    evicts: evict,
     manifests: options.manifests === undefined ? undefined : resolve(process.cwd(), options.manifests),
     recorder,
   };
   const ended = await serve(ports, layout, endpoint, serving, log);
-  if (ended === "idle") await evictions.forget();
+  if (ended === "idle") await kept.forget();
   // After a termination signal pods keep running, and so does the runtime: it only stops without sandboxes.
   if (machine !== undefined) await stopRuntime(ports, layout, machine, log);
   return ExitCode.done;
@@ -157,6 +161,12 @@ async function runBootManifests(manifests: BootManifests, signal: AbortSignal): 
   await manifests.run(signal);
 }
 
+/** What to do about a runtime that does not answer. */
+function runtimeRemedy(layout: RuntimeLayout, endpoint: string, ofPods: string | undefined): string {
+  if (ofPods !== endpoint) return "start the runtime, or omit --runtime-endpoint to use podwright's own";
+  return `start the runtime: pods are in it. If it is gone for good, remove ${layout.engineSettings}`;
+}
+
 interface BesideEngine extends Pick<Serving, "machine" | "manifests"> {
   readonly ports: AgentPorts;
   readonly layout: RuntimeLayout;
@@ -194,11 +204,11 @@ async function serve(
   const { clock, files, network } = ports;
   const termination = terminationSignal();
   using cri = connectCri(endpoint, systemClock);
-  const runtime = await discoverRuntime(cri, termination).catch((error: unknown) => {
+  const runtime = await discoverRuntime(cri, termination).catch(async (error: unknown) => {
     if (!isCriError(error)) throw error;
     throw new PodwrightError(ExitCode.environment, `container runtime does not answer: ${error.message}`, {
       cause: error,
-      remedy: "start the runtime, or omit --runtime-endpoint to use podwright's own",
+      remedy: runtimeRemedy(layout, endpoint, await runtimeOfPods(files, layout)),
     });
   });
   // A standalone node: upstream's defaults, with podwright's own directories and cgroup.

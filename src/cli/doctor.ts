@@ -1,3 +1,4 @@
+import { runtimeOfPods } from "../agent/kept-settings.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { printable } from "../journal/text.ts";
 import { type Check, failed, passed } from "../private-runtime/preflight/check.ts";
@@ -18,13 +19,14 @@ export interface DoctorOptions {
 }
 
 /**
- * `podwright doctor`: checks whether this machine can run pods, with the given runtime, else the engine's, else podwright's
- * own; and the engine's health. Exit code 3 if a check fails.
+ * `podwright doctor`: checks whether this machine can run pods, with the given runtime, else that of the engine or of the
+ * pods that it left, else podwright's own; and the engine's health. Exit code 3 if a check fails.
  */
 export async function doctorCommand(context: MachineContext, options: DoctorOptions): Promise<ExitCode> {
-  const { layout, terminal } = context;
+  const { files, layout, terminal } = context;
   const { health, problem } = await engineState(context);
-  const endpoint = options.runtimeEndpoint ?? health?.runtimeEndpoint ?? layout.containerd.endpoint;
+  const { runtimeEndpoint: engines = await runtimeOfPods(files, layout) } = health ?? {};
+  const endpoint = options.runtimeEndpoint ?? engines ?? layout.containerd.endpoint;
   const checks = await machineChecks(context, endpoint);
   const all = [...checks, ...(health === undefined ? [] : engineChecks(health)), ...(problem ?? [])];
   if (options.json === true) {

@@ -1,4 +1,5 @@
 import { basename, dirname, join, resolve } from "node:path/posix";
+import { runtimeOfPods } from "../agent/kept-settings.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { removeEmpty } from "../ports/files.ts";
 import { preflight, requireReady } from "../private-runtime/preflight/preflight.ts";
@@ -37,6 +38,7 @@ export async function enableCommand(
   if (request.pods.length === 0) throw new PodwrightError(ExitCode.badInput, `no pod in ${operands.join(", ")}`);
   await requireSystemd(context, places, "podwright run --detach --wait none FILE");
   await requireOwnUnit(files, join(places.units, engineService));
+  await requireOwnRuntime(context);
   const replaced = await replacedPods(context, { manifests, request }, places.manifests, interrupts.first);
   requireReady(await preflight({ files, mounts, processes, layout, searchPath: searchPath(context) }));
   await install(context, manifests, places);
@@ -44,6 +46,21 @@ export async function enableCommand(
   if (replaced.length > 0) terminal.print(`no longer enabled: ${replaced.map(shortName).join(", ")}`);
   terminal.print(enabledText(request));
   return ExitCode.done;
+}
+
+/**
+ * The service uses podwright's own containerd at each boot. An engine that took over pods from another runtime would start the
+ * enabled ones there, too, and the one after its end would not find them again.
+ * @throws PodwrightError when pods of `run --runtime-endpoint` are there
+ */
+export async function requireOwnRuntime(context: MachineContext): Promise<void> {
+  const { files, layout } = context;
+  const used = (await findEngine(context))?.runtimeEndpoint ?? (await runtimeOfPods(files, layout));
+  if (used === undefined || used === layout.containerd.endpoint) return;
+  const message = `the pods of ${layout.stateDirectory} run in ${used}, enabled ones only in podwright's own containerd`;
+  throw new PodwrightError(ExitCode.badInput, message, {
+    remedy: "stop those pods first, or continue to run them with 'podwright run'",
+  });
 }
 
 /** Absolute paths of the operands' files, by the names of their copies. */

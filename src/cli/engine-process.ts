@@ -1,3 +1,4 @@
+import { chosenRuntime, runtimeOfPods } from "../agent/kept-settings.ts";
 import { DeadlineError, withDeadline } from "../base/deadline.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { version } from "../base/version.ts";
@@ -16,7 +17,7 @@ const HEALTH_TIMEOUT_MS = 10_000;
 const LOG_TAIL_BYTES = 4096;
 
 export interface EngineStart {
-  /** A CRI endpoint instead of the private containerd. */
+  /** A CRI endpoint; undefined: that of the runtime in which its pods are, or the private containerd's. */
   readonly runtimeEndpoint?: string;
   /** The file to which the engine records decisions, absolute. */
   readonly record?: string;
@@ -55,13 +56,13 @@ export async function endEngine({ engine }: Pick<MachineContext, "engine">): Pro
 
 /**
  * Ensures that an engine runs for the state directory: checks the machine, starts the engine in its own session and
- * waits for its first response. Rejects with PodwrightError: environment when the machine is unsuitable, failed with
- * the end of the engine's log when it does not start.
+ * waits for its first response. Rejects with PodwrightError: environment when the machine is unsuitable, bad input when its
+ * pods are in another runtime than the one asked for, failed with the end of the engine's log when it does not start.
  */
 export async function ensureEngine(context: MachineContext, start: EngineStart, signal: AbortSignal): Promise<Health> {
   const running = await findEngine(context);
   if (running !== undefined) return checkFits(running, start);
-  if (start.runtimeEndpoint === undefined) await checkMachine(context);
+  if ((await nextRuntime(context, start)) === undefined) await checkMachine(context);
   else if (process.getuid?.() !== 0) throw needsRoot();
   else await requireStateFormat(context.files, context.layout.stateDirectory, version);
   signal.throwIfAborted();
@@ -71,12 +72,19 @@ export async function ensureEngine(context: MachineContext, start: EngineStart, 
     if (met !== undefined) return checkFits(met, start);
     signal.throwIfAborted();
     if (context.clock.monotonic() >= deadline) throw await silent(context);
-    const { pid, failure } = await startEngine(context, start);
+    // Read again: an engine that has ended meanwhile may have had the last pod.
+    const runtimeEndpoint = await nextRuntime(context, start);
+    const { pid, failure } = await startEngine(context, start, runtimeEndpoint);
     const health = await waitForEngine(context, pid, deadline, signal);
     if (health !== undefined) return checkFits(health, start);
     // Unless another client started one at the same time, and won.
     if (!(await anotherEngineLives(context))) throw await failure();
   }
+}
+
+/** The endpoint that the next engine uses; undefined: the private containerd. @throws PodwrightError as `chosenRuntime` */
+async function nextRuntime({ files, layout }: MachineContext, start: EngineStart): Promise<string | undefined> {
+  return chosenRuntime(start.runtimeEndpoint, await runtimeOfPods(files, layout), layout);
 }
 
 /** An engine is still starting, or hangs; another one could only wait for it. */
@@ -95,13 +103,14 @@ async function silent(context: MachineContext): Promise<PodwrightError> {
 async function startEngine(
   context: MachineContext,
   start: EngineStart,
+  runtimeEndpoint: string | undefined,
 ): Promise<{ readonly pid: number; readonly failure: () => Promise<PodwrightError> }> {
   await context.files.makeDirectory(context.layout.stateDirectory, 0o711);
   const logPath = engineLogPath(context);
   const logBefore = (await context.files.stat(logPath))?.size ?? 0;
   const { pid } = await context.daemons.start({
     program: process.execPath,
-    arguments: engineArguments(context, start),
+    arguments: engineArguments(context, start, runtimeEndpoint),
     logPath,
     environment: {},
     workingDirectory: "/",
@@ -144,10 +153,11 @@ export async function enginePids({
   return engines.map(({ pid }) => pid);
 }
 
-function engineArguments(context: MachineContext, start: EngineStart): string[] {
+/** With the runtime also where it is kept: other node agents find its users by their arguments. */
+function engineArguments(context: MachineContext, start: EngineStart, runtimeEndpoint: string | undefined): string[] {
   const [, script] = process.argv;
   if (script === undefined) throw new Error("cannot find podwright's own executable");
-  const endpoint = start.runtimeEndpoint === undefined ? [] : ["--runtime-endpoint", start.runtimeEndpoint];
+  const endpoint = runtimeEndpoint === undefined ? [] : ["--runtime-endpoint", runtimeEndpoint];
   const record = start.record === undefined ? [] : ["--record", start.record];
   const evict = start.evict === undefined ? [] : [start.evict ? "--evict" : "--no-evict"];
   const options = [...endpoint, ...record, ...evict];

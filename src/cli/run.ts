@@ -94,23 +94,27 @@ export async function runCommand(
   }
   if (pods.length === 0) throw nothingStored(context, health);
   const run: Run = { context, options, session, pods, startedAt, sinceSeq: health.journalSeq + 1, interrupts };
-  if (options.json !== true) terminal.print(headline(pods, health, start, terminal.paint.faint).join("\n"));
+  if (options.json !== true) terminal.print(headline(pods, health, start, context).join("\n"));
   const exitCode = options.detach === true ? await detached(run) : await foreground(run);
   return exitCode === ExitCode.done && errors.length > 0 ? ExitCode.badInput : exitCode;
 }
 
-/** Says what nobody asked for in this run: evictions that an earlier one turned on. */
+/** Says what nobody asked for in this run: evictions and a runtime that an earlier one did. */
 function headline(
   pods: readonly PodRef[],
   health: Health,
   start: EngineStart,
-  faint: (text: string) => string,
+  { layout, terminal }: MachineContext,
 ): string[] {
+  const { faint } = terminal.paint;
   const names = pods.length > 5 ? plural(pods.length, "pod") : pods.map(podLabel).join(", ");
   const remembered = start.evict === undefined && evictsForNode(health);
+  const { runtimeEndpoint } = health;
+  const isElsewhere = start.runtimeEndpoint === undefined && runtimeEndpoint !== layout.containerd.endpoint;
   return [
     `running ${names} ${faint(`on ${health.runtime}, engine process ${health.pid}`)}`,
     ...(remembered ? [faint("evictions for the node are on, by --evict of an earlier run")] : []),
+    ...(isElsewhere ? [faint(`the runtime is ${runtimeEndpoint}, by --runtime-endpoint of an earlier run`)] : []),
   ];
 }
 
