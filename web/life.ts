@@ -5,7 +5,12 @@ import * as format from "./format.ts";
 /** Why the pod and its containers are as they are: what happened last, the causes, and what comes next. */
 export function whyOf(life: LifeView | undefined): Child {
   if (life === undefined) return section("Why", h("p", { class: "faint" }, "…"));
-  return section("Why", h("ul", { class: "why" }, life.subjects.map(subject)));
+  const isEmpty = life.subjects.length === 0;
+  return section(
+    "Why",
+    isEmpty && h("p", { class: "faint" }, "The journal has no entries of this pod any more."),
+    h("ul", { class: "why" }, life.subjects.map(subject)),
+  );
 }
 
 function subject({ container, last, after, because, next }: SubjectView): Element {
@@ -42,7 +47,7 @@ function toneOf(outcome: Outcome | undefined): string {
 /** What happened, the newest first, each with its causes. */
 export function timelineOf(life: LifeView | undefined): Child {
   if (life === undefined) return null;
-  const { lines, omitted } = life;
+  const { lines, omitted, truncated } = life;
   return section(
     "Timeline",
     h(
@@ -50,6 +55,7 @@ export function timelineOf(life: LifeView | undefined): Child {
       { class: "scroll", tabindex: 0, role: "region", "aria-label": "Timeline, newest first" },
       h("ol", { class: "timeline", reversed: true }, lines.toReversed().map(lineItem)),
       omitted > 0 && h("p", { class: "faint" }, `${omitted} earlier lines: podwright timeline`),
+      truncated && h("p", { class: "faint" }, "The journal does not have the pod's first entries any more."),
     ),
   );
 }
@@ -79,10 +85,11 @@ const outcomes = { ready: "Start-up", ended: "Start-up, never ready", starting: 
 export function startUp(life: LifeView | undefined): Child {
   if (life === undefined || life.startUp.phases.length === 0) return null;
   const { outcome, totalMs, phases } = life.startUp;
+  const title = life.truncated ? "A later start" : outcomes[outcome];
   return h(
     "section",
     { "data-key": "Start-up" },
-    h("h3", {}, outcomes[outcome], h("span", { class: "total" }, format.duration(totalMs))),
+    h("h3", {}, title, h("span", { class: "total" }, format.duration(totalMs))),
     h(
       "ol",
       { class: "phases" },

@@ -2,6 +2,7 @@ import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
 import { incarnations } from "../journal/explain.ts";
 import { defaultJournalLimits } from "../journal/journal.ts";
+import { printable } from "../journal/text.ts";
 import { SegmentLog } from "../journal/segments.ts";
 import { FileError } from "../ports/files.ts";
 import { noSuchPod } from "../server/pod-selector.ts";
@@ -9,11 +10,14 @@ import type { CommandContext } from "./context.ts";
 import { version } from "../base/version.ts";
 import { requireStateFormat } from "../private-runtime/state-format.ts";
 import { EngineGone } from "./engine-client.ts";
+import { ownCommand } from "./own-command.ts";
 
 /** The journal of a running engine, or the one that the last engine left on disk. */
 export interface JournalSnapshot {
   readonly entries: readonly JournalEntry[];
   readonly engineRuns: boolean;
+  /** The selected pods that the engine knows: also one of which the journal has no entry any more. */
+  readonly refs: readonly PodRef[];
 }
 
 type JournalContext = Pick<CommandContext, "engine" | "files" | "layout" | "terminal">;
@@ -21,13 +25,13 @@ type JournalContext = Pick<CommandContext, "engine" | "files" | "layout" | "term
 /** Reads the journal; says on standard error when it comes from disk because no engine runs. */
 export async function readJournal(context: JournalContext): Promise<JournalSnapshot> {
   try {
-    return { entries: await context.engine.entries({}), engineRuns: true };
+    return { entries: await context.engine.entries({}), engineRuns: true, refs: [] };
   } catch (error) {
     if (!(error instanceof EngineGone)) throw error;
   }
   const entries = await readJournalFromDisk(context);
   sayNoEngine(context, entries.length === 0 ? "no journal exists" : "showing the journal of the last one");
-  return { entries, engineRuns: false };
+  return { entries, engineRuns: false, refs: [] };
 }
 
 /** With more pods of one name, reading the whole journal is as fast. */
@@ -40,10 +44,10 @@ const maxLives = 16;
 export async function readPodJournal(context: JournalContext, selector: string): Promise<JournalSnapshot> {
   try {
     const refs = await context.engine.podRefs(selector);
-    if (refs.length > maxLives) return await readJournal(context);
+    if (refs.length > maxLives) return { ...(await readJournal(context)), refs };
     const lives = await Promise.all(refs.map(({ uid }) => context.engine.entries({ uid })));
     const bySeq = new Map(lives.flat().map((entry) => [entry.seq, entry]));
-    return { entries: [...bySeq.values()].toSorted((a, b) => a.seq - b.seq), engineRuns: true };
+    return { entries: [...bySeq.values()].toSorted((a, b) => a.seq - b.seq), engineRuns: true, refs };
   } catch (error) {
     if (!(error instanceof EngineGone)) throw error;
     return await readJournal(context);
@@ -78,20 +82,25 @@ export async function readJournalFromDisk({ files, layout }: JournalContext): Pr
 }
 
 /**
- * The journal's pod for a name, `namespace/name` or UID.
+ * The pod for a name, `namespace/name` or UID.
  * @throws PodwrightError (bad input) for no pod, or pods of several namespaces
  */
-export function selectPod(entries: readonly JournalEntry[], selector: string): Partial<PodRef> {
-  const pods = [
-    ...new Map(entries.flatMap(({ pod }) => (pod === undefined ? [] : [[pod.uid, pod] as const]))).values(),
-  ];
+export function selectPod(
+  { entries, refs }: Pick<JournalSnapshot, "entries" | "refs">,
+  selector: string,
+): Partial<PodRef> {
+  const recorded = entries.flatMap(({ pod }) => pod ?? []);
+  const pods = [...new Map([...refs, ...recorded].map((pod) => [pod.uid, pod])).values()];
   const named = pods.find((pod) => pod.uid === selector);
   if (named !== undefined) return { uid: named.uid };
   const slash = selector.indexOf("/");
   const name = selector.slice(slash + 1);
-  const wanted = slash < 0 ? { name } : { namespace: selector.slice(0, slash), name };
+  const wanted: Partial<PodRef> = slash < 0 ? { name } : { namespace: selector.slice(0, slash), name };
+  const isWanted = (pod: PodRef): boolean => pod.name === name && pod.namespace === (wanted.namespace ?? pod.namespace);
+  const unrecorded = refs.find((ref) => isWanted(ref) && recorded.every(({ uid }) => uid !== ref.uid));
   const [newest] = incarnations(entries, wanted);
-  if (newest === undefined) throw noSuchPod(selector, pods);
+  const found = unrecorded ?? newest?.pod;
+  if (found === undefined) throw noSuchPod(selector, pods);
   const namespaces = new Set(pods.filter((pod) => pod.name === name).map((pod) => pod.namespace));
   if (slash < 0 && namespaces.size > 1) {
     const names = [...namespaces].map((namespace) => `${namespace}/${name}`).join(", ");
@@ -99,5 +108,14 @@ export function selectPod(entries: readonly JournalEntry[], selector: string): P
       remedy: "add the namespace",
     });
   }
-  return { namespace: newest.pod.namespace, name };
+  // The engine knows it because it is on the node; the recorded ones of its name were before it.
+  return unrecorded === undefined ? { namespace: found.namespace, name } : { uid: unrecorded.uid };
+}
+
+/** The error of a command that reads only the journal, for a pod on the node of which it has no entry any more. */
+export function nothingRecorded({ layout }: Pick<CommandContext, "layout">, selector: string): PodwrightError {
+  const message = `the journal has no entries of ${printable(selector)} any more: it keeps the newest`;
+  return new PodwrightError(ExitCode.failed, message, {
+    remedy: `'${ownCommand(layout.stateDirectory, "why", selector)}' shows the pod's state`,
+  });
 }

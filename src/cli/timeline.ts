@@ -2,7 +2,7 @@ import { ExitCode } from "../base/errors.ts";
 import { timeline } from "../journal/explain.ts";
 import { renderTimeline } from "../journal/render.ts";
 import type { CommandContext } from "./context.ts";
-import { readPodJournal, selectPod } from "./journal-source.ts";
+import { nothingRecorded, readPodJournal, selectPod } from "./journal-source.ts";
 
 /** `podwright timeline POD`: the pod's history in order, across restarts of podwright. */
 export async function timelineCommand(
@@ -11,9 +11,9 @@ export async function timelineCommand(
   options: { readonly json?: true },
 ): Promise<ExitCode> {
   const { terminal, clock } = context;
-  const { entries } = await readPodJournal(context, selector);
-  const life = timeline(entries, selectPod(entries, selector));
-  if (life === undefined) return ExitCode.failed;
+  const journal = await readPodJournal(context, selector);
+  const life = timeline(journal.entries, selectPod(journal, selector));
+  if (life === undefined) throw nothingRecorded(context, selector);
   if (options.json === true) {
     terminal.print(JSON.stringify(life, undefined, 2));
   } else {

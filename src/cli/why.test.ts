@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { podView } from "../../test/support/pod-views.ts";
-import { verdictOf } from "./why.ts";
+import { renderWhy } from "../journal/render.ts";
+import { explain, verdictOf } from "./why.ts";
 
 const { namespace, name, uid, ...view } = podView({});
 const pod = { namespace, name, uid };
@@ -18,4 +19,14 @@ test("a pod that is not listed is gone, unless the engine does not know all pods
   );
   assert.match(verdict({ pods: [], health: { knowsAllPods: false, unlisted: [] } }), /^Gone: /u);
   assert.match(verdict({ pods: [{ ...view, ...pod }], health: { knowsAllPods: false } }), /^Running and Ready/u);
+});
+
+test("a pod of which the journal has no entry any more gets its verdict, and is said to have lost them", () => {
+  const running = { ...view, ...pod };
+  const found = explain({ entries: [], refs: [pod] }, { uid }, [running]);
+  assert.ok(found);
+  assert.match(verdictOf(found, [], { pods: [running], health: { knowsAllPods: true } }, 1_000_000), /^Running and Ready/u);
+  const text = renderWhy(found, { now: 1_000_000, timeZone: "UTC" });
+  assert.match(text, /^default\/web  uid uid-web, created 1970-01-01 00:06:40\.000\nthe journal does not have any entry of it/u);
+  assert.equal(explain({ entries: [], refs: [pod] }, { uid }, []), undefined, "it has gone meanwhile");
 });

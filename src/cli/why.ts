@@ -1,12 +1,12 @@
 import { ExitCode } from "../base/errors.ts";
-import type { JournalEntry } from "../journal/entry.ts";
-import { type Explanation, why } from "../journal/explain.ts";
+import type { JournalEntry, PodRef } from "../journal/entry.ts";
+import { type Explanation, unrecorded, why } from "../journal/explain.ts";
 import { renderWhy } from "../journal/render.ts";
 import type { Health, PodView } from "../server/local-api.ts";
 import { verdict } from "../server/verdict.ts";
 import type { CommandContext } from "./context.ts";
 import { EngineGone } from "./engine-client.ts";
-import { readPodJournal, selectPod } from "./journal-source.ts";
+import { type JournalSnapshot, nothingRecorded, readPodJournal, selectPod } from "./journal-source.ts";
 
 /**
  * `podwright why POD`: the pod's state in one line, the last event of the pod and of each container, its causes, and what
@@ -18,19 +18,34 @@ export async function whyCommand(
   options: { readonly json?: true },
 ): Promise<ExitCode> {
   const { terminal, clock } = context;
-  const [{ entries, engineRuns }, views] = await Promise.all([readPodJournal(context, selector), podViews(context)]);
-  const explanation = why(entries, selectPod(entries, selector));
-  if (explanation === undefined) return ExitCode.failed;
-  const line = verdictOf(explanation, entries, engineRuns ? views : undefined, clock.now());
+  const [journal, views] = await Promise.all([readPodJournal(context, selector), podViews(context)]);
+  const listed = journal.engineRuns ? views : undefined;
+  const explanation = explain(journal, selectPod(journal, selector), listed?.pods);
+  if (explanation === undefined) throw nothingRecorded(context, selector);
+  const line = verdictOf(explanation, journal.entries, listed, clock.now());
   if (options.json === true) {
     terminal.print(JSON.stringify({ verdict: line, ...explanation }, undefined, 2));
   } else {
     const width = terminal.interactive ? terminal.columns : 100;
     const text = renderWhy(explanation, { now: clock.now(), paint: terminal.paint, width }).trimEnd();
     terminal.print(`${terminal.paint.strong(line)}\n${text}`);
-    terminal.print(terminal.paint.faint(`\nmeanings: podwright explain ${namesOf(explanation).join(" ")}`));
+    const names = namesOf(explanation);
+    if (names.length > 0) terminal.print(terminal.paint.faint(`\nmeanings: podwright explain ${names.join(" ")}`));
   }
   return ExitCode.done;
+}
+
+/** Of a pod without entries, what is known without them. @param views the pods that the engine lists */
+export function explain(
+  { entries, refs }: Pick<JournalSnapshot, "entries" | "refs">,
+  selected: Partial<PodRef>,
+  views: readonly PodView[] = [],
+): Explanation | undefined {
+  const found = why(entries, selected);
+  if (found !== undefined) return found;
+  const view = views.find(({ uid }) => uid === selected.uid);
+  // It may have gone since the engine named it.
+  return view && refs.some(({ uid }) => uid === view.uid) ? unrecorded(view, view.createdAt) : undefined;
 }
 
 /** The names of the last events and of the next steps, each once. */

@@ -216,6 +216,19 @@ test("of several pods of one name the newest is measured, and an unknown one has
   assert.equal(blame(story.entries, { name: "stranger" }, 0), undefined);
 });
 
+test("a later start is not presented as the first one, whose entries the journal has lost", () => {
+  const story = new Story();
+  story.say("ContainerDied", { container: "app", data: { exitCode: 1 } });
+  story.starts("app", 10).at(500).state("app", true);
+  const startUp = story.blame();
+  assert.equal(startUp.incarnation.truncated, true);
+  const lines = renderBlame(startUp, { timeZone: "UTC" }).split("\n");
+  assert.equal(lines[0], "default/web  uid u1, oldest entry 1970-01-01 00:16:40.000");
+  assert.match(lines[1] ?? "", /^the journal does not have its first entries: /u);
+  assert.doesNotMatch(lines.join("\n"), /for the first time/u);
+  assert.equal(wholeStartUp().blame().incarnation.truncated, undefined);
+});
+
 test("the text is aligned, marks the longest phase and contains no control character", () => {
   const story = wholeStartUp();
   const lines = renderBlame(story.blame(), { timeZone: "UTC" }).split("\n");

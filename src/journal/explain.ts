@@ -1,3 +1,4 @@
+import { hasBeginning } from "./beginning.ts";
 import type { JournalEntry, PodRef } from "./entry.ts";
 import { matches } from "./memory.ts";
 import { manifestReturn } from "./manifest-return.ts";
@@ -12,6 +13,8 @@ export interface Incarnation {
   readonly entryCount: number;
   /** The message of the newest entry. */
   readonly lastMessage: string;
+  /** The journal, which keeps the newest entries, does not have the pod's beginning. */
+  readonly truncated?: true;
 }
 
 /** The state of one container, or of the pod itself if `container` is missing. */
@@ -168,12 +171,30 @@ export function incarnations(entries: readonly JournalEntry[], pod: Partial<PodR
         lastTime,
         entryCount: own.length,
         lastMessage: last.message,
+        ...(!hasBeginning(own) && { truncated: true }),
       };
       const came = own.findLast(({ what }) => what === "PodAdded") ?? first;
       return [{ incarnation, cameSeq: came.seq }];
     })
     .toSorted((a, b) => b.cameSeq - a.cameSeq)
     .map(({ incarnation }) => incarnation);
+}
+
+/**
+ * The explanation of a pod that is on the node, but of which the journal has no entry any more.
+ * @param createdAt wall-clock milliseconds
+ */
+export function unrecorded(pod: PodRef, createdAt: number): Explanation {
+  const { namespace, name, uid } = pod;
+  const incarnation: Incarnation = {
+    pod: { namespace, name, uid },
+    firstTime: createdAt,
+    lastTime: createdAt,
+    entryCount: 0,
+    lastMessage: "",
+    truncated: true,
+  };
+  return { incarnation, subjects: [], warnings: [], notes: [], older: [] };
 }
 
 /** @param stopped sequence number of the step that began the pod's end; 0: none */

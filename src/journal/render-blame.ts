@@ -24,8 +24,10 @@ export function renderBlame(
   const names = phases.map(({ container = "" }) => printable(container).length);
   const nameWidth = Math.min(longestContainerColumn, Math.max(0, ...names));
   const lines = [
-    renderHeader(incarnation, { paint, ...(timeZone !== undefined && { timeZone }) }),
-    `${outcomes[outcome]} ${paint.strong(formatDuration(totalMs))}`,
+    ...renderHeader(incarnation, { paint, ...(timeZone !== undefined && { timeZone }) }),
+    incarnation.truncated
+      ? "its first start is not among them; what they have of later ones:"
+      : `${outcomes[outcome]} ${paint.strong(formatDuration(totalMs))}`,
     "",
     ...phases.map((phase) => phaseLine(phase, nameWidth, paint)),
   ];

@@ -26,7 +26,7 @@ const timeWidth = 12;
 /** `podwright why` as text, with one newline at the end. */
 export function renderWhy(explanation: Explanation, options: RenderOptions): string {
   const style = styleOf(options);
-  const lines = [header(explanation.incarnation, style)];
+  const lines = header(explanation.incarnation, style);
   // Notes about podwright come first, so that the last lines are about the pod.
   if (explanation.notes.length > 0) lines.push("");
   for (const note of explanation.notes) {
@@ -51,7 +51,7 @@ export function renderTimeline(timeline: Timeline, options: RenderOptions): stri
     timeline.lines.map((line) => line.step.what),
     28,
   );
-  const lines = [header(timeline.incarnation, style), ""];
+  const lines = [...header(timeline.incarnation, style), ""];
   let day = style.format.date(timeline.incarnation.firstTime);
   for (const line of timeline.lines) {
     const date = style.format.date(line.step.time);
@@ -77,17 +77,25 @@ function joined(lines: readonly string[], older: readonly Incarnation[], style: 
   return `${all.map((line) => line.trimEnd()).join("\n")}\n`;
 }
 
-/** The first line of each answer: identifies the pod. */
+/** The first lines of each answer: they identify the pod, and say if the journal lacks its beginning. */
 export function renderHeader(
   incarnation: Incarnation,
   { paint = plainPaint, timeZone }: Pick<RenderOptions, "paint" | "timeZone">,
-): string {
+): string[] {
   return header(incarnation, { paint, format: timeFormat(timeZone) });
 }
 
-function header({ pod, firstTime }: Incarnation, { paint, format }: Pick<Style, "paint" | "format">): string {
+function header(
+  { pod, firstTime, entryCount, truncated }: Incarnation,
+  { paint, format }: Pick<Style, "paint" | "format">,
+): string[] {
   const name = paint.strong(printable(`${pod.namespace}/${pod.name}`));
-  return `${name}  ${paint.faint(`uid ${printable(pod.uid)}, first seen ${format.date(firstTime)} ${format.time(firstTime)}`)}`;
+  const time = `${format.date(firstTime)} ${format.time(firstTime)}`;
+  const line = (since: string): string => `${name}  ${paint.faint(`uid ${printable(pod.uid)}, ${since} ${time}`)}`;
+  if (truncated === undefined) return [line("first seen")];
+  const what = entryCount === 0 ? "any entry of it" : "its first entries";
+  const missing = `the journal does not have ${what}: it keeps the newest of the node and of each pod`;
+  return [line(entryCount === 0 ? "created" : "oldest entry"), paint.caution(missing)];
 }
 
 function subjectLines(subject: Subject, style: Style): string[] {

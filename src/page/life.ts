@@ -26,7 +26,14 @@ export function lifeView(entries: readonly JournalEntry[], uid: PodUid, now: num
     lines: life.lines.slice(-maxLines).map(lifeLine),
     omitted: Math.max(0, life.lines.length - maxLines),
     startUp: { outcome: startUp.outcome, totalMs: startUp.totalMs, phases: startUp.phases.map(phaseView) },
+    ...(explanation.incarnation.truncated && { truncated: true }),
   };
+}
+
+/** The life of a pod of which the journal has no entry any more. */
+export function unrecordedLife(uid: PodUid): LifeView {
+  const startUp = { outcome: "starting", totalMs: 0, phases: [] } as const;
+  return { uid, subjects: [], lines: [], omitted: 0, startUp, truncated: true };
 }
 
 function subjectView({ container, last, after, causes, next }: Subject): SubjectView {

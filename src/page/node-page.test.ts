@@ -207,3 +207,12 @@ test("a page previews evictions and garbage collection, removals first, and pass
   assert.deepEqual(await ask("/ui/api/evictions"), { status: 400, body: { error: "this node evicts no pods" } });
   world.end();
 });
+
+test("a pod on the node has a life also if the journal has no entry of it any more", () => {
+  const world = new World();
+  world.engine.views.set("uid-web", podView({}));
+  const { subjects, lines, truncated } = world.page.life(podUid("uid-web")) ?? {};
+  assert.deepEqual([subjects, lines, truncated], [[], [], true]);
+  assert.equal(world.page.life(podUid("uid-stranger")), undefined);
+  world.end();
+});

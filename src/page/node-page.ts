@@ -8,7 +8,7 @@ import type { Pod } from "../api/pod.ts";
 import type { PodStatus } from "../api/status.ts";
 import type { LocalApi } from "../server/local-api.ts";
 import { GaugeHistory, gaugePeriodMs, type NodeGauges } from "./gauges.ts";
-import { lifeView } from "./life.ts";
+import { lifeView, unrecordedLife } from "./life.ts";
 import { podDetail, type ProbeReports } from "./pod-detail.ts";
 import { evictionView, garbageView } from "./previews.ts";
 import type {
@@ -99,9 +99,12 @@ export class NodePage {
     return this.#lookedAtMs !== undefined && now - this.#lookedAtMs < interestMs;
   }
 
-  /** A pod's life; undefined when the journal has no such pod. */
+  /** A pod's life; undefined when neither the journal nor the node has such a pod. */
   life(uid: PodUid): LifeView | undefined {
-    return lifeView(this.#deps.localApi.entries({ uid }), uid, this.#deps.clock.now());
+    const { localApi, clock } = this.#deps;
+    const recorded = lifeView(localApi.entries({ uid }), uid, clock.now());
+    if (recorded !== undefined) return recorded;
+    return localApi.pods().some((pod) => pod.uid === uid) ? unrecordedLife(uid) : undefined;
   }
 
   /**

@@ -194,6 +194,8 @@ export interface LifeView {
     readonly totalMs: number;
     readonly phases: readonly PhaseView[];
   };
+  /** The journal does not have the pod's beginning: the start-up is a later one. */
+  readonly truncated?: true;
 }
 
 /** In what order pods would be evicted, as in `podwright evict --preview`. */
