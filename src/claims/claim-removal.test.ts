@@ -102,6 +102,12 @@ test("a claim's directory that another volume of a pod leads to is not removed",
     await fixture.take(dataClaim);
     await fixture.take(volume, other);
     fixture.present = [present];
+    // Of several claims to be removed, none is if the view of one has a pod.
+    const users = fixture.claims.views().find(({ name }) => name === "data")?.usedBy ?? [];
+    assert.deepEqual(
+      users.map(({ name }) => name),
+      [present.metadata.name],
+    );
     await assert.rejects(
       fixture.claims.remove("default", "data", asked),
       new RegExp(`claim default/data is used by default/${present.metadata.name}`, "u"),

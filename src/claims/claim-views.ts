@@ -37,8 +37,8 @@ export function podsUsing(claim: KeptClaim, pods: readonly Pod[]): PodRef[] {
   return [...new Map(using.map((pod) => [pod.metadata.uid, podRef(pod)])).values()];
 }
 
-/** The pods that have a directory, or one in it, as a host path: of their own, or of a claim's PersistentVolume. Pure. */
-export function podsAt(
+/** The pods that have a directory, or one in it, as a host path: of their own, or of a claim's PersistentVolume. */
+function podsAt(
   directory: string,
   { claims, volumes }: Pick<StorageState, "claims" | "volumes">,
   pods: readonly Pod[],
@@ -53,6 +53,20 @@ export function podsAt(
   return [...own.map(podRef), ...bound.flatMap((claim) => podsUsing(claim, pods))];
 }
 
+/**
+ * The pods that may use a claim, or reach the data that goes with it in another way; each once. Pure.
+ * @param directory of the claim, if its data is there
+ */
+export function usersOf(
+  claim: KeptClaim,
+  directory: string,
+  state: Pick<StorageState, "claims" | "volumes">,
+  pods: readonly Pod[],
+): PodRef[] {
+  const beside = hasOwnDirectory(claim) ? podsAt(directory, state, pods) : [];
+  return [...new Map([...podsUsing(claim, pods), ...beside].map((pod) => [pod.uid, pod])).values()];
+}
+
 /** The location of a volume's data, for display. Pure. */
 export function placeOf({
   spec: { local, hostPath, nfs, csi },
@@ -62,11 +76,11 @@ export function placeOf({
   return directory ?? `volume ${csi?.volumeHandle ?? ""} of driver ${csi?.driver ?? ""}`;
 }
 
-/** Pure. */
+/** @param usedBy as of {@link usersOf}. Pure. */
 export function claimView(
   claim: KeptClaim,
   { claim: object, volume }: { readonly claim: PersistentVolumeClaim; readonly volume: PersistentVolume | undefined },
-  pods: readonly Pod[],
+  usedBy: readonly PodRef[],
 ): ClaimView {
   const { namespace, name } = claim.metadata;
   const owner = claim.metadata.ownerReferences?.find(({ uid }) => uid === ownerOf(claim));
@@ -80,7 +94,7 @@ export function claimView(
     path: (volume?.spec.local ?? volume?.spec.hostPath)?.path,
     where: volume && placeOf(volume),
     isOwn: hasOwnDirectory(claim),
-    usedBy: podsUsing(claim, pods),
+    usedBy,
     owner: owner?.name,
     objects: [object, ...(volume === undefined ? [] : [volume])],
   };

@@ -16,7 +16,7 @@ import { orAborted } from "../base/abort.ts";
 import { Semaphore } from "../base/semaphore.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 import { randomUuid } from "../base/uuid.ts";
-import type { Cause, Recorder } from "../journal/entry.ts";
+import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import { type StorageLookup, StorageLookupError } from "../objects/storage-lookup.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -34,7 +34,7 @@ import { AwaitedError } from "../volumes/awaited-error.ts";
 import { bindClaim, isOfClass, unboundClaims } from "./bind.ts";
 import { ClaimDirectories } from "./claim-directories.ts";
 import { claimObject, deletedClaim, directoryVolume, ephemeralClaim, volumeObject } from "./claim-objects.ts";
-import { claimsOf, claimView, freeVolumeViews, placeOf, podsAt, podsUsing } from "./claim-views.ts";
+import { claimsOf, claimView, freeVolumeViews, placeOf, podsUsing, usersOf } from "./claim-views.ts";
 import { boundTo, hasOwnDirectory, isBound, keptClaim, type KeptClaim, ownerOf, ownVolumeName } from "./kept-claim.ts";
 import { driverObjects, driverSecrets, needsDrivers } from "./local-csi.ts";
 import { UnreadableClaims } from "./unreadable-claims.ts";
@@ -221,7 +221,7 @@ export class RunClaims implements StorageLookup, RunStorage {
     const pods = this.#deps.pods();
     return [...this.#claims.values()]
       .toSorted((a, b) => (objectKey(a.metadata) < objectKey(b.metadata) ? -1 : 1))
-      .map((claim) => claimView(claim, this.#objects(claim), pods));
+      .map((claim) => claimView(claim, this.#objects(claim), this.#usersOf(claim, pods)));
   }
 
   /** The volumes without a bound claim, sorted by name. */
@@ -256,9 +256,7 @@ export class RunClaims implements StorageLookup, RunStorage {
         remedy: `'${this.#directories.command("volumes")}' lists the claims`,
       });
     }
-    const pods = this.#deps.pods();
-    const beside = hasOwnDirectory(claim) ? podsAt(this.#directories.path(claim), this.#state, pods) : [];
-    const using = [...podsUsing(claim, pods), ...beside].map((pod) => `${pod.namespace}/${pod.name}`);
+    const using = this.#usersOf(claim, this.#deps.pods()).map((pod) => `${pod.namespace}/${pod.name}`);
     const users = [...new Set(using)];
     if (users.length > 0) {
       throw new PodwrightError(ExitCode.failed, `claim ${namespace}/${name} is used by ${users.join(", ")}`, {
@@ -333,6 +331,10 @@ export class RunClaims implements StorageLookup, RunStorage {
       this.#volumes.delete(volume.metadata.name ?? "");
     }).finally(() => this.#removing.delete(objectKey(claim.metadata)));
     return { namespace, name, left };
+  }
+
+  #usersOf(claim: KeptClaim, pods: readonly Pod[]): PodRef[] {
+    return usersOf(claim, this.#directories.path(claim), this.#state, pods);
   }
 
   get #state() {

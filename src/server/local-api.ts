@@ -251,7 +251,7 @@ export interface ClaimView {
   readonly where?: string | undefined;
   /** The data is in the state directory, and goes with the claim. */
   readonly isOwn: boolean;
-  /** Pods that refer to it, also while they are being stopped. */
+  /** Pods that refer to it, or reach its directory by another volume; also while they are being stopped. */
   readonly usedBy: readonly PodRef[];
   /** It belongs to an ephemeral volume of this pod, and goes with it. */
   readonly owner?: string | undefined;
