@@ -2,6 +2,7 @@ import { ExitCode } from "../base/errors.ts";
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
 import { type Explanation, unrecorded, why } from "../journal/explain.ts";
 import { renderWhy } from "../journal/render.ts";
+import { lastStartSeq } from "../journal/steps.ts";
 import type { Health, PodView } from "../server/local-api.ts";
 import { verdict } from "../server/verdict.ts";
 import type { CommandContext } from "./context.ts";
@@ -88,5 +89,6 @@ export function verdictOf(
     if (!health.knowsAllPods && (health.unlisted?.includes(uid) ?? true)) return notKnownYet;
     return "Gone: the pod is no longer on this node";
   }
-  return verdict({ pod, entries: entries.filter((entry) => entry.pod?.uid === uid), now });
+  const own = entries.filter((entry) => entry.pod?.uid === uid);
+  return verdict({ pod, entries: own, startSeq: lastStartSeq(entries), now });
 }

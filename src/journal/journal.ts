@@ -57,6 +57,7 @@ export class Journal implements Recorder {
   #growthTimer: Disposable | undefined;
   readonly #observe: JournalOptions["observe"];
   #nextSeq: number;
+  #startSeq = 0;
   #closed = false;
 
   /**
@@ -77,7 +78,7 @@ export class Journal implements Recorder {
       problems = [`in memory only, cannot use ${options.directory}: ${errorMessage(error)}`];
     }
     const journal = new Journal(options, limits, usable ? log : undefined, entries, nextSeq);
-    journal.record({ kind: "note", what: lifeStarted, message: startMessage(entries) });
+    journal.#startSeq = journal.record({ kind: "note", what: lifeStarted, message: startMessage(entries) });
     for (const problem of problems) {
       journal.record({ kind: "note", what: "JournalProblem", message: `the journal is incomplete: ${problem}` });
     }
@@ -125,6 +126,11 @@ export class Journal implements Recorder {
   /** Entries in memory that match the filter, by ascending sequence number. */
   entries(filter: EntryFilter = {}): JournalEntry[] {
     return this.#memory.select(filter);
+  }
+
+  /** The number of this run's {@link lifeStarted} note. */
+  get startSeq(): number {
+    return this.#startSeq;
   }
 
   /** All pods (by UID) with entries in memory, oldest first. */

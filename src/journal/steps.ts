@@ -51,10 +51,15 @@ export function stepsOf(entries: readonly JournalEntry[]): Step[] {
       outcomes.set(entry.of, entry);
     }
   }
-  const lastLife = entries.findLast((entry) => entry.what === lifeStarted)?.seq ?? 0;
+  const lastLife = lastStartSeq(entries);
   return entries
     .filter((entry) => entry.kind !== "outcome" || outcomes.get(entry.of ?? 0) !== entry)
     .map((entry) => stepOf(entry, endingOf(entry, outcomes.get(entry.seq), lastLife), bySeq));
+}
+
+/** The number of podwright's last start, with which what was open before has ended without an entry; 0: not among them. */
+export function lastStartSeq(entries: readonly JournalEntry[]): number {
+  return entries.findLast((entry) => entry.what === lifeStarted)?.seq ?? 0;
 }
 
 /** The step's position in the order of events: that of its outcome, if any. */

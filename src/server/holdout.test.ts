@@ -24,7 +24,7 @@ function outcome(of: number, result: "done" | "failed", message = ""): Partial<J
 
 test("a pod whose containers have ended waits for a volume, or for a step", () => {
   const told = (...inputs: readonly Partial<JournalInput>[]): string | undefined =>
-    nodeHoldout(entries(...inputs), now);
+    nodeHoldout({ entries: entries(...inputs), startSeq: 0, now });
   assert.equal(told(), undefined);
   assert.equal(told(unmounting), "remove volumes pv-1, for 12 s");
   assert.equal(
@@ -42,14 +42,14 @@ test("a pod whose containers have ended waits for a volume, or for a step", () =
     message: "volume disk (d) cannot be unpublished: driver name d not found",
   } as const;
   assert.equal(told(unmounting, silent, held), `${held.message}, reported 12 s ago`, "a reason is more than silence");
-  assert.equal(volumeHoldout(entries(unmounting, silent, held)), held.message);
+  assert.equal(volumeHoldout({ entries: entries(unmounting, silent, held), startSeq: 0 }), held.message);
   assert.equal(told(unmounting, held, { ...held, what: "VolumeHeldOver" }), "remove volumes pv-1, for 12 s");
-  assert.equal(volumeHoldout(entries(unmounting)), undefined);
+  assert.equal(volumeHoldout({ entries: entries(unmounting), startSeq: 0 }), undefined);
 });
 
 test("a pod that has stopped waits for a write, or for its finalizers", () => {
   const told = (finalizers: readonly string[], ...inputs: readonly Partial<JournalInput>[]): string =>
-    serverHoldout(entries(...inputs), finalizers, now);
+    serverHoldout({ entries: entries(...inputs), startSeq: 0, now }, finalizers);
   assert.equal(told([]), "its deletion will be sent to the API server next");
   assert.equal(told([], patch), "update the status, for 12 s");
   assert.equal(told([], patch, outcome(1, "failed", "forbidden")), "update the status failed: forbidden");
@@ -67,5 +67,22 @@ test("a pod of no API server that has stopped, and whose volume is held, is not 
   const holdout = "volume disk (d) cannot be unpublished: driver name d not found";
   const pod = podView({ state: "terminated", phase: "Failed", ready: false, holdout });
   const held = entries({ what: "VolumeHeld", message: holdout });
-  assert.equal(verdict({ pod, entries: held, now }), `Terminating: it has stopped: ${holdout}, reported 12 s ago`);
+  assert.equal(verdict({ pod, entries: held, startSeq: 0, now }), `Terminating: it has stopped: ${holdout}, reported 12 s ago`);
+});
+
+test("what was open when podwright started is over: a step was interrupted, and a wait is told of again", () => {
+  const told = (...inputs: readonly Partial<JournalInput>[]): string | undefined =>
+    nodeHoldout({ entries: entries(...inputs), startSeq: inputs.length + 1, now });
+  assert.equal(told(unmounting), undefined);
+  assert.equal(told(silent), undefined);
+  assert.equal(told(unmounting, outcome(1, "failed", "busy")), "remove volumes pv-1 failed: busy");
+  assert.equal(volumeHoldout({ entries: entries(silent), startSeq: 2 }), undefined);
+  assert.equal(volumeHoldout({ entries: entries(silent), startSeq: 0 }), silent.message);
+  const server = serverHoldout({ entries: entries(deletion), startSeq: 2, now }, ["a"]);
+  assert.equal(server, "its deletion will be sent to the API server next");
+  const pod = podView({ state: "terminating", ready: false, killAt: now + 24_000 });
+  const hook: Partial<JournalInput> = { kind: "action", what: "PreStopHook", message: "", container: "app" };
+  const inputs = { pod, entries: entries(hook), now };
+  assert.match(verdict({ ...inputs, startSeq: 0 }), /app runs its preStop hook/u);
+  assert.match(verdict({ ...inputs, startSeq: 2 }), /app has not ended yet/u);
 });

@@ -3,26 +3,38 @@ import type { JournalEntry } from "../journal/entry.ts";
 import { printable } from "../journal/text.ts";
 import { span } from "./span.ts";
 
+/** What is known of a pod that ends. */
+interface Ending {
+  /** Of the pod, by sequence number. */
+  readonly entries: readonly JournalEntry[];
+  /** Of podwright's last start: what was open before it is over, without an entry; 0: unknown. */
+  readonly startSeq: number;
+  /** Wall-clock milliseconds. */
+  readonly now: number;
+}
+
 /**
  * What a pod that ends waits for, once its containers have ended: a volume that does not answer, a step that failed or
  * takes its time; undefined: nothing that is known. Pure.
  */
-export function nodeHoldout(entries: readonly JournalEntry[], now: number): string | undefined {
-  const [first, ...others] = volumeHoldouts(entries);
-  if (first === undefined) return stepText(lastStep(entries, ends), now);
+export function nodeHoldout(ending: Ending): string | undefined {
+  const { now } = ending;
+  const [first, ...others] = volumeHoldouts(ending);
+  if (first === undefined) return stepText(lastStep(ending, ends), now);
   return `${printable(first.message)}, reported ${span(now - first.time)} ago${andMore(others)}`;
 }
 
 /** The volumes alone that a pod waits for which has stopped; undefined: none that is known. Pure. */
-export function volumeHoldout(entries: readonly JournalEntry[]): string | undefined {
-  const [first, ...others] = volumeHoldouts(entries);
+export function volumeHoldout(ending: Pick<Ending, "entries" | "startSeq">): string | undefined {
+  const [first, ...others] = volumeHoldouts(ending);
   return first && `${printable(first.message)}${andMore(others)}`;
 }
 
 /** A volume that is held has a reason, and one that is silent has none. */
-function volumeHoldouts(entries: readonly JournalEntry[]): JournalEntry[] {
-  const held = open(entries, "VolumeHeld", "VolumeHeldOver");
-  return held.length > 0 ? held : open(entries, "VolumeSilent", "VolumeSilenceOver");
+function volumeHoldouts({ entries, startSeq }: Pick<Ending, "entries" | "startSeq">): JournalEntry[] {
+  const own = entries.filter(({ seq }) => seq > startSeq);
+  const held = open(own, "VolumeHeld", "VolumeHeldOver");
+  return held.length > 0 ? held : open(own, "VolumeSilent", "VolumeSilenceOver");
 }
 
 function andMore(others: readonly unknown[]): string {
@@ -33,10 +45,11 @@ function andMore(others: readonly unknown[]): string {
  * What keeps a pod that has stopped at the API server. Pure.
  * @param finalizers the pod's
  */
-export function serverHoldout(entries: readonly JournalEntry[], finalizers: readonly string[], now: number): string {
-  const deletion = lastStep(entries, ({ what }) => what === "DeletePod");
+export function serverHoldout(ending: Ending, finalizers: readonly string[]): string {
+  const { now } = ending;
+  const deletion = lastStep(ending, ({ what }) => what === "DeletePod");
   if (deletion === undefined) {
-    const status = lastStep(entries, ({ what }) => what === "PatchPodStatus");
+    const status = lastStep(ending, ({ what }) => what === "PatchPodStatus");
     return stepText(status, now) ?? "its deletion will be sent to the API server next";
   }
   const unfinished = stepText(deletion, now);
@@ -64,10 +77,15 @@ function ends({ what }: JournalEntry): boolean {
   return termOf(what).why !== "upkeep" && what !== "PatchPodStatus" && what !== "DeletePod";
 }
 
-function lastStep(entries: readonly JournalEntry[], isMeant: (entry: JournalEntry) => boolean): Step | undefined {
+/** Undefined: none, or it was interrupted, and will be repeated. */
+function lastStep(
+  { entries, startSeq }: Pick<Ending, "entries" | "startSeq">,
+  isMeant: (entry: JournalEntry) => boolean,
+): Step | undefined {
   const action = entries.findLast((entry) => entry.kind === "action" && isMeant(entry));
   if (action === undefined) return undefined;
-  return { action, outcome: entries.findLast(({ kind, of }) => kind === "outcome" && of === action.seq) };
+  const outcome = entries.findLast(({ kind, of }) => kind === "outcome" && of === action.seq);
+  return outcome === undefined && action.seq < startSeq ? undefined : { action, outcome };
 }
 
 /** Undefined: done. */

@@ -379,14 +379,14 @@ test("each situation of a pod has its verdict", () => {
         time: now - 12_000,
       };
     });
-    assert.equal(verdict({ pod: podView(change), entries, now }), expected);
+    assert.equal(verdict({ pod: podView(change), entries, startSeq: 0, now }), expected);
   }
 });
 
 test("a verdict is one printable line, whatever a pod leaves as its message", () => {
   const message = `\u001b[31m${"x".repeat(4000)}\nthe end`;
-  const containers = waiting("ErrImagePull", { message });
-  const line = verdict({ pod: podView({ ...notReady, phase: "Pending", containers }), entries: [], now });
+  const pod = podView({ ...notReady, phase: "Pending", containers: waiting("ErrImagePull", { message }) });
+  const line = verdict({ pod, entries: [], startSeq: 0, now });
   assert.doesNotMatch(line, /[\u0000-\u001f]/u);
   assert.ok(line.length < 300 && line.endsWith("the end"), line);
 });
@@ -396,5 +396,5 @@ test("an action of a container ends its wait", () => {
   const start: Partial<JournalInput> = { kind: "action", what: "StartContainer", container: "app" };
   const told = { kind: "action", what: "PodPhaseChanged", message: "", time: now } as const;
   const entries = [retry(14_000, "app"), start].map((input, seq): JournalEntry => ({ ...told, ...input, seq }));
-  assert.equal(verdict({ pod, entries, now }), "Restarting: app exits with 3");
+  assert.equal(verdict({ pod, entries, startSeq: 0, now }), "Restarting: app exits with 3");
 });

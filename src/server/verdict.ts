@@ -15,6 +15,8 @@ export interface VerdictInputs {
   readonly pod: PodView;
   /** Of this pod, by sequence number. */
   readonly entries: readonly JournalEntry[];
+  /** Of podwright's last start; 0: unknown. */
+  readonly startSeq: number;
   /** Wall-clock milliseconds. */
   readonly now: number;
 }
@@ -28,12 +30,11 @@ export function verdict(inputs: VerdictInputs): string {
   const { pod } = inputs;
   if (pod.state === "terminating") return terminating(inputs);
   if (pod.state === "terminated" && pod.finalizers !== undefined) {
-    const { entries, now } = inputs;
-    const holdout = nodeHoldout(entries, now) ?? serverHoldout(entries, pod.finalizers, now);
+    const holdout = nodeHoldout(inputs) ?? serverHoldout(inputs, pod.finalizers);
     return detailed("Terminating: it has stopped", "", holdout);
   }
   if (pod.holdout !== undefined) {
-    const holdout = nodeHoldout(inputs.entries, inputs.now) ?? pod.holdout;
+    const holdout = nodeHoldout(inputs) ?? pod.holdout;
     return detailed("Terminating: it has stopped", "", holdout);
   }
   if (pod.phase === "Succeeded") return `Completed${agoOf(lastEnd(pod), inputs.now)}`;
@@ -62,8 +63,9 @@ function restarts({ pod, entries, now }: VerdictInputs): string {
   return detailed(text, "", manifestReturn(entries)?.message ?? "");
 }
 
-function terminating({ pod, entries, now }: VerdictInputs): string {
-  const hooks = running(entries).filter(({ what }) => what === "PreStopHook");
+function terminating(inputs: VerdictInputs): string {
+  const { pod, now } = inputs;
+  const hooks = running(inputs).filter(({ what }) => what === "PreStopHook");
   const names = hooks.map(({ container = "" }) => printable(container));
   const left = pod.killAt === undefined ? undefined : pod.killAt - now;
   const kill = left === undefined ? "" : left > 0 ? `, SIGKILL in ${span(left)}` : ", SIGKILL is due";
@@ -72,7 +74,7 @@ function terminating({ pod, entries, now }: VerdictInputs): string {
   }
   const alive = containersOf(pod).filter(({ state }) => state === "running");
   if (alive.length === 0) {
-    const holdout = nodeHoldout(entries, now) ?? "its resources are being removed";
+    const holdout = nodeHoldout(inputs) ?? "its resources are being removed";
     return detailed("Terminating: its containers have ended", "", holdout);
   }
   const who = alive.map(({ name }) => printable(name));
@@ -153,7 +155,7 @@ function pending(inputs: VerdictInputs): string {
   if (wait !== undefined) return detailed("Pending", "", wait.message);
   const init = pod.initContainers.find(({ done }) => !done);
   if (init?.state === "running") return `Pending: ${initText(init, inputs)}`;
-  const doing = running(entries).at(-1);
+  const doing = running(inputs).at(-1);
   if (doing !== undefined) return detailed("Pending", "", `${doing.message}, for ${span(inputs.now - doing.time)}`);
   return detailed("Pending", "", entries.at(-1)?.message ?? "not started yet");
 }
@@ -210,10 +212,10 @@ function lastWait(entries: readonly JournalEntry[], container: string | undefine
   return own[wait];
 }
 
-/** Actions without an outcome, oldest first. */
-function running(entries: readonly JournalEntry[]): JournalEntry[] {
+/** Actions without an outcome, oldest first. One from before podwright's start was interrupted. */
+function running({ entries, startSeq }: VerdictInputs): JournalEntry[] {
   const ended = new Set(entries.flatMap(({ kind, of }) => (kind === "outcome" && of !== undefined ? [of] : [])));
-  return entries.filter(({ kind, seq }) => kind === "action" && !ended.has(seq));
+  return entries.filter(({ kind, seq }) => kind === "action" && seq > startSeq && !ended.has(seq));
 }
 
 /** What ended the container's last instance, unless it exited by itself: the kernel or podwright. */
