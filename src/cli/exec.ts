@@ -51,8 +51,7 @@ export async function attachCommand(context: MachineContext, selector: string, o
   const query = new URLSearchParams();
   const path = remotePath("attach", pod, name);
   const end = await carry(context, { path, query, stdin: options.stdin === true, terminal });
-  if (end.kind === "failed") throw failure(end.message);
-  return ExitCode.done;
+  return attachCodeOf(context, end);
 }
 
 /** This command's terminal, if -t and -i ask for it and standard input is one. */
@@ -102,7 +101,8 @@ async function carry(
   }
 }
 
-function exitCodeOf({ terminal }: MachineContext, end: RemoteEnd): number {
+/** @throws PodwrightError when the command could not be run, or its end is not known */
+export function exitCodeOf({ terminal }: Pick<MachineContext, "terminal">, end: RemoteEnd): number {
   switch (end.kind) {
     case "exited":
       if (end.code !== 0) terminal.warn(`command terminated with exit code ${end.code}`);
@@ -115,6 +115,15 @@ function exitCodeOf({ terminal }: MachineContext, end: RemoteEnd): number {
         remedy: "'podwright ps' shows whether the container still runs; the command may still run in it",
       });
   }
+}
+
+/** With the end of the container's process, or of its input, the runtime says so. @throws PodwrightError when it did not */
+export function attachCodeOf({ terminal }: Pick<MachineContext, "terminal">, end: RemoteEnd): number {
+  if (end.kind === "failed") throw failure(end.message);
+  if (end.kind === "exited" || terminal.closed.aborted) return ExitCode.done;
+  throw new PodwrightError(ExitCode.failed, "the connection to the container was lost", {
+    remedy: "'podwright ps' shows whether it still runs",
+  });
 }
 
 function failure(message: string): PodwrightError {
