@@ -2,14 +2,16 @@ import type { Socket } from "node:net";
 import type { Pod } from "../api/pod.ts";
 import { onAbort } from "../base/abort.ts";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import { errnoOf } from "../linux/file-error.ts";
 import { type Listener, listenTcp } from "../linux/streams/stream-client.ts";
 import type { CommandContext } from "./context.ts";
+import { printWarning } from "./error-output.ts";
 import { Interrupts } from "./interrupts.ts";
 import { askForStreams } from "./remote-streams.ts";
 import { remotePath, remotePod } from "./remote-target.ts";
 
 export interface PortForwardOptions {
-  /** Addresses of this machine, comma-separated; `localhost` means both loopback addresses. */
+  /** Addresses of this machine, comma-separated; `localhost` means the loopback addresses that it has. */
   readonly address: string;
 }
 
@@ -32,11 +34,11 @@ export async function portForwardCommand(
   const { terminal } = context;
   const pod = await remotePod(context, selector);
   const wanted = ports.map((text) => forwardedPort(text, pod));
-  const hosts = address.split(",").flatMap((host) => (host === "localhost" ? ["127.0.0.1", "::1"] : [host]));
+  const addresses = listenAddresses(address);
   using interrupts = new Interrupts(process, terminal.closed);
   const listeners: Listener[] = [];
   try {
-    for (const port of wanted) listeners.push(...(await listen(context, pod, port, hosts)));
+    for (const port of wanted) listeners.push(...(await listen(context, pod, port, addresses)));
     const ended = Promise.withResolvers<void>();
     using _end = onAbort(interrupts.first, ended.resolve);
     await ended.promise;
@@ -68,36 +70,79 @@ function portNumber(text: string): number | undefined {
   return value <= 65_535 ? value : undefined;
 }
 
-/** Listens at each address; of several, those that this machine lacks are skipped. */
+/** An address of this machine. */
+interface ListenAddress {
+  readonly host: string;
+  /** Asked for by itself; the addresses of `localhost` stand in for each other. */
+  readonly isRequired: boolean;
+}
+
+/** Each address once, as kubectl has it: one that is also given by itself is required. */
+export function listenAddresses(text: string): ListenAddress[] {
+  const given = text.split(",");
+  const hosts = given.flatMap((host) => (host === "localhost" ? ["127.0.0.1", "::1"] : [host]));
+  return [...new Set(hosts)].map((host) => ({ host, isRequired: given.includes(host) }));
+}
+
+/**
+ * Listens at each address, or at none: all that are required, and one of the others, if there are any.
+ * @param port 0: a free one, chosen once for all addresses
+ * @returns the listeners by their addresses, and the problem of each that is left out
+ */
+export async function listenAtAll<L extends Pick<Listener, "port" | "close">>(
+  addresses: readonly ListenAddress[],
+  port: number,
+  listenAt: (host: string, port: number) => Promise<L>,
+): Promise<{ readonly listeners: ReadonlyMap<string, L>; readonly problems: readonly unknown[] }> {
+  const listeners = new Map<string, L>();
+  const problems: unknown[] = [];
+  const others = addresses.filter(({ isRequired }) => !isRequired);
+  try {
+    for (const { host, isRequired } of addresses) {
+      const [first] = listeners.values();
+      try {
+        listeners.set(host, await listenAt(host, first?.port ?? port));
+      } catch (error) {
+        if (isRequired) throw error;
+        problems.push(error);
+      }
+    }
+    if (problems.length > 0 && problems.length === others.length) throw problems[0];
+  } catch (error) {
+    for (const listener of listeners.values()) listener.close();
+    throw error;
+  }
+  return { listeners, problems };
+}
+
 async function listen(
   context: CommandContext,
   pod: Pod,
   { local, remote }: ForwardedPort,
-  hosts: readonly string[],
+  addresses: readonly ListenAddress[],
 ): Promise<Listener[]> {
   const { terminal } = context;
-  const listeners: Listener[] = [];
-  let problem: unknown;
-  let port = local;
-  for (const host of hosts) {
-    try {
-      const listener = await listenTcp(host, port, (connection) => {
-        terminal.print(`Handling connection for ${listener.port}`);
-        void forward(context, pod, remote, connection).catch((error: unknown) => {
-          connection.destroy();
-          terminal.warn(`podwright: port ${remote} of pod ${pod.metadata.name}: ${errorMessage(error)}`);
-        });
+  const { listeners, problems } = await listenAtAll(addresses, local, async (host, port) => {
+    const listener = await listenTcp(host, port, (connection) => {
+      terminal.print(`Handling connection for ${listener.port}`);
+      void forward(context, pod, remote, connection).catch((error: unknown) => {
+        connection.destroy();
+        terminal.warn(`podwright: port ${remote} of pod ${pod.metadata.name}: ${errorMessage(error)}`);
       });
-      listeners.push(listener);
-      // A free port is chosen once, for all addresses.
-      port = listener.port;
-      terminal.print(`Forwarding from ${host.includes(":") ? `[${host}]` : host}:${port} -> ${remote}`);
-    } catch (error) {
-      problem = error;
-    }
+    });
+    return listener;
+  });
+  for (const [host, { port }] of listeners) {
+    terminal.print(`Forwarding from ${host.includes(":") ? `[${host}]` : host}:${port} -> ${remote}`);
   }
-  if (listeners.length === 0) throw problem;
-  return listeners;
+  // Many machines have no ::1. Where it is taken, another program answers at that name.
+  for (const problem of problems.filter((each) => !isAddressMissing(each))) printWarning(terminal, new Error(errorMessage(problem)));
+  return [...listeners.values()];
+}
+
+function isAddressMissing(error: unknown): boolean {
+  const errno = error instanceof PodwrightError ? errnoOf(error.cause) : undefined;
+  return errno === "EADDRNOTAVAIL" || errno === "EAFNOSUPPORT";
 }
 
 /** One connection with its own streams, so that a slow one delays no other. */
