@@ -17,7 +17,10 @@ export interface EngineSettings {
 export type AskedSettings = Partial<EngineSettings>;
 
 type SettingsFiles = Pick<Files, "read" | "list">;
-type StateLayout = Pick<RuntimeLayout, "stateDirectory" | "engineSettings" | "manifests" | "kubeletRoot" | "containerd">;
+type StateLayout = Pick<
+  RuntimeLayout,
+  "stateDirectory" | "engineSettings" | "manifests" | "kubeletRoot" | "containerd"
+>;
 
 /**
  * The runtime in which the pods of a state directory are; undefined: it has none, or nothing says where they are. Never
@@ -91,7 +94,7 @@ export class KeptSettings {
     const path = this.#layout.engineSettings;
     const external = runtimeEndpoint === this.#layout.containerd.endpoint ? undefined : runtimeEndpoint;
     const before = await readSettings(this.#files, path).catch(() => undefined);
-    if (before !== undefined && before.evict === evict && before.runtimeEndpoint === external) return;
+    if (before?.evict === evict && before.runtimeEndpoint === external) return;
     const text = `${JSON.stringify({ evict, runtimeEndpoint: external })}\n`;
     try {
       await this.#files.writeAtomic(path, text, 0o600);

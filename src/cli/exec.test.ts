@@ -12,7 +12,10 @@ const ends: Readonly<Record<RemoteEnd["kind"], RemoteEnd>> = {
 };
 const terminal = (): Terminal => new Terminal({ write: () => true }, { write: () => true }, {});
 const fails = (work: () => number, message: RegExp): void => {
-  assert.throws(work, (error) => error instanceof PodwrightError && error.exitCode === 1 && message.test(error.message));
+  assert.throws(
+    work,
+    (error) => error instanceof PodwrightError && error.exitCode === 1 && message.test(error.message),
+  );
 };
 
 test("a lost connection is an error of exec and attach, unless nobody reads their output any more", () => {

@@ -58,5 +58,8 @@ test("a pod that the engine knows is found although the journal has no entry of 
   const known: PodRef = { ...web, uid: podUid("uid-2") };
   assert.deepEqual(select("web", [known]), { namespace: "default", name: "web" });
   const worker: PodRef = { ...quiet, namespace: "tools" };
-  assert.throws(() => select("quiet", [quiet, { ...worker, uid: podUid("uid-7") }]), /several pods have the name quiet/);
+  assert.throws(
+    () => select("quiet", [quiet, { ...worker, uid: podUid("uid-7") }]),
+    /several pods have the name quiet/,
+  );
 });

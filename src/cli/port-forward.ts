@@ -136,7 +136,9 @@ async function listen(
     terminal.print(`Forwarding from ${host.includes(":") ? `[${host}]` : host}:${port} -> ${remote}`);
   }
   // Many machines have no ::1. Where it is taken, another program answers at that name.
-  for (const problem of problems.filter((each) => !isAddressMissing(each))) printWarning(terminal, new Error(errorMessage(problem)));
+  for (const problem of problems) {
+    if (!isAddressMissing(problem)) printWarning(terminal, new Error(errorMessage(problem)));
+  }
   return [...listeners.values()];
 }
 

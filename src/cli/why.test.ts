@@ -25,8 +25,14 @@ test("a pod of which the journal has no entry any more gets its verdict, and is 
   const running = { ...view, ...pod };
   const found = explain({ entries: [], refs: [pod] }, { uid }, [running]);
   assert.ok(found);
-  assert.match(verdictOf(found, [], { pods: [running], health: { knowsAllPods: true } }, 1_000_000), /^Running and Ready/u);
+  assert.match(
+    verdictOf(found, [], { pods: [running], health: { knowsAllPods: true } }, 1_000_000),
+    /^Running and Ready/u,
+  );
   const text = renderWhy(found, { now: 1_000_000, timeZone: "UTC" });
-  assert.match(text, /^default\/web  uid uid-web, created 1970-01-01 00:06:40\.000\nthe journal does not have any entry of it/u);
+  assert.match(
+    text,
+    /^default\/web  uid uid-web, created 1970-01-01 00:06:40\.000\nthe journal does not have any entry of it/u,
+  );
   assert.equal(explain({ entries: [], refs: [pod] }, { uid }, []), undefined, "it has gone meanwhile");
 });

@@ -7,7 +7,7 @@ import { termOf } from "./vocabulary.ts";
  * @param own of one UID, by sequence number
  */
 export function hasBeginning(own: readonly JournalEntry[]): boolean {
-  // A pod whose manifest was ignored at first is told of before it is added.
+  // Before a pod is added, its manifest may have been ignored.
   const first = own.find(({ what }) => termOf(what).why !== "shadow");
   if (first !== undefined && first.what !== "PodAdded") return false;
   const started = new Set<string>();

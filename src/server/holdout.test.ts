@@ -67,10 +67,13 @@ test("a pod of no API server that has stopped, and whose volume is held, is not 
   const holdout = "volume disk (d) cannot be unpublished: driver name d not found";
   const pod = podView({ state: "terminated", phase: "Failed", ready: false, holdout });
   const held = entries({ what: "VolumeHeld", message: holdout });
-  assert.equal(verdict({ pod, entries: held, startSeq: 0, now }), `Terminating: it has stopped: ${holdout}, reported 12 s ago`);
+  assert.equal(
+    verdict({ pod, entries: held, startSeq: 0, now }),
+    `Terminating: it has stopped: ${holdout}, reported 12 s ago`,
+  );
 });
 
-test("what was open when podwright started is over: a step was interrupted, and a wait is told of again", () => {
+test("what was open when podwright started is over: a step was interrupted, and a wait is reported again", () => {
   const told = (...inputs: readonly Partial<JournalInput>[]): string | undefined =>
     nodeHoldout({ entries: entries(...inputs), startSeq: inputs.length + 1, now });
   assert.equal(told(unmounting), undefined);

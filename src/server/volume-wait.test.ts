@@ -90,6 +90,6 @@ test("a verdict has a wait whole: its remedy may be anywhere in it", () => {
     "not mounted; restore it, or stop its pods, remove the claim with 'podwright volumes rm --force default/gone', and run them again";
   const containers = [containerView({ state: "waiting", ready: false, reason: "ContainerCreating" })];
   const pod = podView({ phase: "Pending", ready: false, containers });
-  const told = verdict({ pod, entries: entries(set("pv-1"), failed(1, problem)), now: 0 });
+  const told = verdict({ pod, entries: entries(set("pv-1"), failed(1, problem)), startSeq: 0, now: 0 });
   assert.equal(told, `Pending: waits for a volume: volume "disk": ${problem}`);
 });
