@@ -52,6 +52,16 @@ describe("an HTTP/1 response", () => {
       "the response has an invalid content length",
     ],
     [
+      "of one length said ten thousand times",
+      `HTTP/1.1 200 OK\r\n${"Content-Length: 1\r\n".repeat(10_000)}\r\nx`,
+      [200, 1, "by its own account"],
+    ],
+    [
+      "of a length with endless space",
+      `HTTP/1.1 200 OK\r\nContent-Length: 1${" ".repeat(250_000)}x\r\n\r\nx`,
+      "the response has an invalid content length",
+    ],
+    [
       "of a negative length",
       "HTTP/1.1 200 OK\r\nContent-Length: -38\r\n\r\nxx",
       "the response has an invalid content length",
@@ -95,6 +105,12 @@ describe("an HTTP/1 response", () => {
     const reader = new HttpResponseReader();
     reader.push(Buffer.from("HTTP/1.1 302 Found\r\nLOCATION:  /b?c \r\nLocation: /d\r\n\r\n"));
     assert.deepEqual(reader.head, { status: 302, location: "/b?c" });
+  });
+
+  test("reports the first of 23,000 redirect targets", () => {
+    const reader = new HttpResponseReader();
+    reader.push(Buffer.from(`HTTP/1.1 302\n${"location:a\n".repeat(23_000)}\n`));
+    assert.deepEqual(reader.head, { status: 302, location: "a" });
   });
 
   test("never hangs or throws anything else, whatever a pod sends", () => {

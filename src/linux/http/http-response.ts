@@ -5,7 +5,8 @@ import { HttpSyntaxError } from "../../http2/syntax-error.ts";
  * body. Bodies are counted, and kept only for redirects.
  *
  * Not node:http: a client request with its streams costs three times the CPU time of the connection itself, and a node
- * makes hundreds of probes a second. The input comes from pods, so every length is bounded.
+ * makes hundreds of probes a second. The input comes from pods, so every length is bounded, and the time proportional to
+ * it.
  */
 export class HttpResponseReader {
   /** Undefined until the end of the header section; interim (1xx) responses are skipped. */
@@ -119,7 +120,9 @@ function parseHead(text: string): ParsedHead {
     const name = line.slice(0, colon).toLowerCase();
     if (!fieldsRead.has(name)) continue;
     const value = line.slice(colon + 1).trim();
-    fields.set(name, [...(fields.get(name) ?? []), value]);
+    const values = fields.get(name);
+    if (values === undefined) fields.set(name, [value]);
+    else values.push(value);
   }
   return { status: Number(status), location: fields.get("location")?.[0], body: bodyOf(Number(status), fields) };
 }
@@ -134,10 +137,11 @@ function bodyOf(status: number, fields: ReadonlyMap<string, readonly string[]>):
     if (codings.length === 1 && codings[0]?.toLowerCase() === "chunked") return new ChunkedBody();
     throw new HttpSyntaxError("the response has an unknown transfer encoding");
   }
-  const lengths = new Set(fields.get("content-length")?.flatMap((value) => value.split(/\s*,\s*/)));
-  const [length, other] = lengths;
-  if (length === undefined) return new OpenBody();
-  if (other !== undefined || !/^\d{1,15}$/.test(length)) {
+  const lengths = fields.get("content-length");
+  if (lengths === undefined) return new OpenBody();
+  const said = new Set(lengths.flatMap((value) => value.split(",").map((length) => length.trim())));
+  const [length = ""] = said;
+  if (said.size > 1 || !/^\d{1,15}$/.test(length)) {
     throw new HttpSyntaxError("the response has an invalid content length");
   }
   return new SizedBody(Number(length));
