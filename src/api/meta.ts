@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { trimmed } from "../base/trimmed.ts";
 
 const orNothing = (text: unknown): unknown => (text === "" ? undefined : text);
 
@@ -22,15 +23,14 @@ export const Int32 = z.int().refine((value) => value >= -mostInt32 - 1 && value 
 /** Kubernetes' IntOrString. */
 export const IntOrString = z.union([Int32, z.string()]);
 /** Space that Go's JSON keeps and its TrimSpace removes. */
-const space = "[ \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000]+";
-const surroundingSpace = new RegExp(`^${space}|${space}$`, "gu");
+const space = " \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000";
 
 /**
  * A resource quantity as written (`100m`, `64Mi`, `2`), without the space around it; src/resources/quantity.ts parses
  * it.
  */
 export const Quantity = z.union([z.string(), z.number()]).transform((written) => {
-  return typeof written === "string" ? written.replaceAll(surroundingSpace, "") : written;
+  return typeof written === "string" ? trimmed(written, space) : written;
 });
 export const StringMap = z.record(z.string(), z.string());
 /**

@@ -1,6 +1,7 @@
 import type { CsiDriver } from "../api/csi-node.ts";
 import type { Pod } from "../api/pod.ts";
 import type { DriverManifest, StorageManifest, VolumeManifest } from "../api/storage-manifest.ts";
+import { trimmedEnd } from "../base/trimmed.ts";
 import { objectKey } from "../sources/run-objects.ts";
 import { claimsOf } from "./claim-views.ts";
 import type { StorageState } from "./kept-claim.ts";
@@ -25,7 +26,7 @@ export function isDriver({ spec }: Pod): boolean {
   const containers = [...(spec.initContainers ?? []), ...spec.containers];
   const mounts = containers.flatMap(({ volumeMounts = [] }) => volumeMounts);
   return (spec.volumes ?? []).some(({ name, hostPath }) => {
-    const path = (hostPath?.path ?? "").replace(/\/+$/u, "");
+    const path = trimmedEnd(hostPath?.path ?? "", "/");
     if (path === `${kubeletPlace}/plugins_registry`) return true;
     if (path !== kubeletPlace && !path.startsWith(`${kubeletPlace}/`)) return false;
     return mounts.some((mount) => mount.name === name && mount.mountPropagation === "Bidirectional");

@@ -1,3 +1,5 @@
+import { trimmed } from "../base/trimmed.ts";
+
 /** A token of RFC 9110, section 5.6.2. */
 const validName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** NUL, line breaks, and characters that do not fit into a byte. */
@@ -85,7 +87,7 @@ function keyOf(name: string): string {
 }
 
 function valueOf(name: string, value: string): string {
-  const trimmed = value.replaceAll(/^[\t\n\r ]+|[\t\n\r ]+$/g, "");
-  if (invalidValue.test(trimmed)) throw new TypeError(`invalid value of header ${name}`);
-  return trimmed;
+  const text = trimmed(value, "\t\n\r ");
+  if (invalidValue.test(text)) throw new TypeError(`invalid value of header ${name}`);
+  return text;
 }

@@ -1,5 +1,6 @@
 import type { ResourceFieldSelector as ResourceFieldSchema, EnvVarSource } from "../api/volume.ts";
 import type { z } from "zod";
+import { subscriptOf } from "../api/subscript.ts";
 import { parseQuantity, QuantityError } from "../resources/quantity.ts";
 import { invalid, notSupported, required, type FieldError } from "./field-errors.ts";
 import { qualifiedNameProblem } from "../base/formats.ts";
@@ -29,11 +30,12 @@ export function* validateFieldRef(
     yield invalid([...path, "apiVersion"], apiVersion, "unsupported pod version");
     return;
   }
-  const [, whole, key] = /^(.+?)\['(.*)'\]$/su.exec(fieldPath) ?? [];
-  if (whole === undefined || key === undefined) {
+  const subscripted = subscriptOf(fieldPath);
+  if (subscripted === undefined) {
     if (!fields.has(oldNames[fieldPath] ?? fieldPath)) yield notSupported(here, fieldPath, [...fields].toSorted());
     return;
   }
+  const { path: whole, key } = subscripted;
   if (whole !== "metadata.labels" && whole !== "metadata.annotations") {
     yield invalid(here, fieldPath, "does not support subscript");
     return;

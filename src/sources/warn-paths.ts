@@ -1,4 +1,5 @@
 import type { Volume } from "../api/volume.ts";
+import { trimmedEnd } from "../base/trimmed.ts";
 import type { FieldError } from "./field-errors.ts";
 import { quote, type FieldPath } from "../yaml/manifest-error.ts";
 
@@ -38,7 +39,7 @@ function projectedFiles({ configMap, secret, downwardAPI, serviceAccountToken }:
 }
 
 function filesOf(items: readonly { readonly path: string }[] = [], source = ""): VolumeFile[] {
-  return items.map(({ path }) => ({ file: path.replace(/\/+$/u, ""), source }));
+  return items.map(({ path }) => ({ file: trimmedEnd(path, "/"), source }));
 }
 
 function* overlaps(

@@ -74,9 +74,10 @@ async function run(
 }
 
 function failed(what: string, { exitCode, signal, stdout, stderr }: CommandResult): Error {
-  const said = `${stdout}\n${stderr}`
-    .trim()
-    .replaceAll(/\s*\n\s*/gu, "; ")
+  const lines = `${stdout}\n${stderr}`.split("\n").map((line) => line.trim());
+  const said = lines
+    .filter((line) => line !== "")
+    .join("; ")
     .slice(0, 500);
   return new Error(`${what}: ${said || (exitCode === undefined ? `ended by ${signal}` : `exit code ${exitCode}`)}`);
 }

@@ -1,5 +1,6 @@
 import { PersistentVolume as Source, type PersistentVolume } from "../api/persistent-volume.ts";
 import type { Volume } from "../api/volume.ts";
+import { trimmed } from "../base/trimmed.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import { withTopology } from "./volume-topology.ts";
 
@@ -95,7 +96,7 @@ function translateEbs(volume: PersistentVolume): PersistentVolume {
 function ebsVolume(id: string): string {
   if (!id.startsWith("aws://")) return id;
   const path = id.slice("aws://".length);
-  const found = path.slice(path.indexOf("/")).replaceAll(/^\/+|\/+$/gu, "");
+  const found = trimmed(path.slice(path.indexOf("/")), "/");
   if (path.includes("/") && /^vol-[^/]*$/u.test(found)) return found;
   throw refused(`failed to translate Kubernetes ID to EBS Volume ID invalid format for AWS volume (${id})`);
 }

@@ -97,6 +97,8 @@ describe("an HTTP probe", () => {
         "/odd": "gopher://127.0.0.1/",
         "/port": "http://127.0.0.1:99999/",
         "/broken": "/%zz",
+        "/long": `http://${"a".repeat(9_000)}/`,
+        "/longScheme": `${"a".repeat(9_000)}://127.0.0.1/`,
       };
       const location = Object.entries(target).find(([path]) => path === request.url)?.[1];
       if (location === undefined) response.end();
@@ -112,6 +114,8 @@ describe("an HTTP probe", () => {
     assert.equal((await probes.httpGet(get(running.port, "/nowhere"), never)).redirectedTo, "");
     await assert.rejects(probes.httpGet(get(running.port, "/loop"), never), isTargetError(/10 redirects/));
     await assert.rejects(probes.httpGet(get(running.port, "/odd"), never), isTargetError(/scheme gopher/));
+    assert.equal((await probes.httpGet(get(running.port, "/long"), never)).redirectedTo, "(9000 characters)");
+    await assert.rejects(probes.httpGet(get(running.port, "/longScheme"), never), isTargetError(/scheme \(9000 /));
     await assert.rejects(probes.httpGet(get(running.port, "/port"), never), isTargetError(/port 99999/));
     await assert.rejects(probes.httpGet(get(running.port, "/broken"), never), isTargetError(/invalid URL/));
   });

@@ -3,6 +3,7 @@ import * as tls from "node:tls";
 import { onAbort } from "../../base/abort.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { authorityOf, hostAndPort, parseGoUrl, requestTarget, resolveGoUrl } from "../../base/go-url.ts";
+import { trimmed } from "../../base/trimmed.ts";
 import {
   type HttpProbeAnswer,
   type HttpProbeRequest,
@@ -65,7 +66,7 @@ async function httpGet(request: HttpProbeRequest, signal: AbortSignal): Promise<
     const answer = { status, ...(body && { body }) };
     if (location === "" || !redirects.has(status)) return answer;
     const next = redirected(current, location);
-    if (next.host !== request.host) return { ...answer, redirectedTo: next.host };
+    if (next.host !== request.host) return { ...answer, redirectedTo: quotable(next.host) };
     if (sent >= longestChain) throw new ProbeTargetError(`stopped after ${longestChain} redirects`);
     current = askable(next);
   }
@@ -189,7 +190,7 @@ function requestText({ path, headers }: HttpProbeRequest): string {
     if (controlCharacter.test(value.replaceAll("\t", ""))) {
       throw new ProbeTargetError(`invalid header field value for ${JSON.stringify(name)}`);
     }
-    text += `${name}: ${value.replaceAll(/^[ \t]+|[ \t]+$/g, "")}\r\n`;
+    text += `${name}: ${trimmed(value, " \t")}\r\n`;
   }
   return `${text}${isLast(headers) ? "" : "Connection: close\r\n"}\r\n`;
 }
@@ -233,10 +234,22 @@ function redirected(from: HttpProbeRequest, location: string): Redirected {
   return { scheme: url.scheme, ...hostAndPort(url), path: requestTarget(url), headers };
 }
 
+/** A DNS name has no more characters. */
+const longestQuoted = 253;
+
+/**
+ * A part of a redirect's URL for messages. A longer one is not cut: a Secret of which only the beginning is left would not
+ * be recognised.
+ */
+function quotable(text: string): string {
+  return text.length <= longestQuoted ? text : `(${text.length} characters)`;
+}
+
 /** @throws ProbeTargetError for an invalid target */
 function askable(request: Redirected): HttpProbeRequest {
   const { scheme, port } = request;
-  if (scheme !== "http" && scheme !== "https") throw new ProbeTargetError(`redirected to a URL of scheme ${scheme}`);
+  if (scheme !== "http" && scheme !== "https")
+    throw new ProbeTargetError(`redirected to a URL of scheme ${quotable(scheme)}`);
   if (!(port > 0 && port < 65_536)) throw new ProbeTargetError(`redirected to invalid port ${port}`);
   return { ...request, scheme };
 }

@@ -1,6 +1,7 @@
 import { containersOf } from "../../api/all-containers.ts";
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
+import { subscriptOf } from "../../api/subscript.ts";
 import type { EnvVarSource } from "../../api/volume.ts";
 import type { ResourceSettings } from "../../resources/container-resources.ts";
 import { parseList, type Quantities } from "../../resources/pod-totals.ts";
@@ -24,8 +25,8 @@ export function fieldValue(selector: FieldSelector, pod: Pod, inputs: DownwardAp
   const { apiVersion = "v1", fieldPath } = selector;
   if (apiVersion !== "v1") throw new ContainerConfigError(`unsupported pod version: ${apiVersion}`);
   const { metadata, spec } = pod;
-  const subscripted = /^(.+?)\['(.*)'\]$/s.exec(fieldPath);
-  if (subscripted !== null) return subscriptValue(pod, subscripted[1] ?? "", subscripted[2] ?? "");
+  const subscripted = subscriptOf(fieldPath);
+  if (subscripted !== undefined) return subscriptValue(pod, subscripted.path, subscripted.key);
   switch (fieldPath) {
     case "metadata.name":
       return metadata.name;
