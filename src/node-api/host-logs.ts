@@ -1,9 +1,9 @@
 import type { ApiResponse } from "../ports/api-server.ts";
-import { FileError, type Files } from "../ports/files.ts";
+import { type DirectoryEntry, FileError, type Files, type OpenedObject } from "../ports/files.ts";
 import { plain } from "./answers.ts";
 import { ApiError } from "./api-error.ts";
 
-export type LogFiles = Pick<Files, "realPath" | "stat" | "list" | "readRange">;
+export type LogFiles = Pick<Files, "openWithin">;
 
 const chunkBytes = 64 * 1024;
 
@@ -14,11 +14,10 @@ const chunkBytes = 64 * 1024;
  * @throws ApiError 404 for missing or outside paths
  */
 export async function hostLogs(files: LogFiles, root: string, rest: readonly string[]): Promise<ApiResponse> {
-  const path = await resolve(files, root, rest);
-  const info = await files.stat(path);
-  if (info?.type === "directory") return rest.at(-1) === "" ? await listing(files, path) : toDirectory(rest);
-  if (info?.type !== "file") throw notFound();
-  return { ...plain(200, ""), contentType: "text/plain; charset=utf-8", body: content(files, path, info.size) };
+  await using found = await find(files, root, rest);
+  if (found.type === "directory") return rest.at(-1) === "" ? listing(await found.list()) : toDirectory(rest);
+  if (found.type !== "file") throw notFound();
+  return { ...plain(200, ""), contentType: "text/plain; charset=utf-8", body: content(files, root, rest, found.size) };
 }
 
 /** The content of a file; undefined when it is missing or outside. */
@@ -28,22 +27,18 @@ export async function hostFile(
   parts: readonly string[],
 ): Promise<AsyncIterable<Uint8Array> | undefined> {
   try {
-    const path = await resolve(files, root, parts);
-    const info = await files.stat(path);
-    return info?.type === "file" ? content(files, path, info.size) : undefined;
+    await using found = await find(files, root, parts);
+    return found.type === "file" ? content(files, root, parts, found.size) : undefined;
   } catch (error) {
     if (error instanceof ApiError) return undefined;
     throw error;
   }
 }
 
-async function resolve(files: LogFiles, root: string, given: readonly string[]): Promise<string> {
-  const parts = given.filter((part) => part !== "");
+async function find(files: LogFiles, root: string, parts: readonly string[]): Promise<OpenedObject> {
   if (parts.some((part) => part === ".." || part.includes("/") || part.includes("\0"))) throw notFound();
   try {
-    const base = await files.realPath(root);
-    const path = await files.realPath([root, ...parts].join("/"));
-    if (path === base || path.startsWith(`${base}/`)) return path;
+    return await files.openWithin(root, parts.join("/"));
   } catch (error) {
     if (!(error instanceof FileError)) throw error;
   }
@@ -56,16 +51,25 @@ function toDirectory(rest: readonly string[]): ApiResponse {
   return plain(301, "", { Location: location });
 }
 
-async function listing(files: LogFiles, path: string): Promise<ApiResponse> {
-  const names = (await files.list(path)).map(({ name, type }) => (type === "directory" ? `${name}/` : name)).toSorted();
+function listing(entries: readonly DirectoryEntry[]): ApiResponse {
+  const names = entries.map(({ name, type }) => (type === "directory" ? `${name}/` : name)).toSorted();
   const lines = names.map((name) => `<a href="${encodeURIComponent(name).replaceAll("%2F", "/")}">${escape(name)}</a>`);
   return { ...plain(200, ""), contentType: "text/html; charset=utf-8", body: `<pre>\n${lines.join("\n")}\n</pre>\n` };
 }
 
-/** Up to its size at the beginning; later additions are for the next request. */
-async function* content(files: LogFiles, path: string, size: number): AsyncGenerator<Uint8Array> {
+/**
+ * Up to its size at the beginning; later additions are for the next request. One opening for all of it, because its path
+ * may lead elsewhere meanwhile; only once it is read, so that a response that is not sent leaves nothing open.
+ */
+async function* content(
+  files: LogFiles,
+  root: string,
+  parts: readonly string[],
+  size: number,
+): AsyncGenerator<Uint8Array> {
+  await using file = await files.openWithin(root, parts.join("/"));
   for (let offset = 0; offset < size;) {
-    const chunk = await files.readRange(path, offset, Math.min(chunkBytes, size - offset), { noFollow: true });
+    const chunk = await file.read(offset, Math.min(chunkBytes, size - offset));
     if (chunk.length === 0) return;
     offset += chunk.length;
     yield chunk;

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { ApiResponse } from "../ports/api-server.ts";
 import type { CommandOutput } from "../ports/command-output.ts";
 import { answerText, nodeApiDeps, nodeRequest } from "../../test/support/node-api.ts";
+import type { MemoryFiles } from "../sim/files.ts";
 import { nodeApi, type NodeApiDependencies } from "./routes.ts";
 
 /** A machine with a journal of one unit; records its queries. */
@@ -59,6 +61,47 @@ test("one file is requested by its path, and none outside of /var/log", async ()
   for (const path of ["/../../etc/passwd", "..%2f..%2fetc%2fpasswd", "%5C..%5C..%5Cetc%5Cpasswd", "/none"]) {
     assert.match(await ask(`query=${path}`), /^406 query: Invalid value: .*no such file below \/var\/log/, path);
   }
+});
+
+test("a path that comes to lead out of /var/log while its file is sent exposes nothing", async () => {
+  const deps = await nodeApiDeps();
+  const files = deps.files as MemoryFiles;
+  const log = `${"a line of the log\n".repeat(20_000)}`;
+  await files.makeDirectory("/var/log/app", 0o755);
+  await files.makeDirectory("/etc/app", 0o755);
+  await files.write("/var/log/app/log", log, 0o644);
+  await files.write("/etc/app/log", "the node's\n".repeat(50_000), 0o600);
+  await files.symlink("/etc/app", "/var/log/link");
+  const ask = async (): Promise<ApiResponse> => {
+    const answer = await nodeApi(deps)(nodeRequest("GET", "/logs/app/log"));
+    if ("forwardTo" in answer || typeof answer.body === "string") assert.fail("it is a file");
+    return answer;
+  };
+  const exchange = async (): Promise<void> => {
+    await files.rename("/var/log/app", "/var/log/moved");
+    await files.rename("/var/log/link", "/var/log/app");
+  };
+  const [first, later] = [await ask(), await ask()];
+  let sent = "";
+  for await (const piece of first.body) {
+    if (sent === "") await exchange();
+    sent += Buffer.from(piece).toString();
+  }
+  assert.equal(sent, log);
+  await assert.rejects(Array.fromAsync(later.body), { code: "EXDEV" });
+  assert.match(await answerText(await nodeApi(deps)(nodeRequest("GET", "/logs/app/log"))), /^404 /);
+});
+
+test("links are followed while they stay below /var/log", async () => {
+  const deps = await nodeApiDeps();
+  await deps.files.symlink("/var/log/pods/web", "/var/log/absolute");
+  await deps.files.symlink("../syslog", "/var/log/pods/relative");
+  await deps.files.symlink("/etc", "/var/log/out");
+  const answer = async (path: string): Promise<string> =>
+    await answerText(await nodeApi(deps)(nodeRequest("GET", `/logs/${path}`)));
+  assert.match(await answer("absolute/app/0.log"), /^200 .*hello/);
+  assert.equal(await answer("pods/relative"), "200 a line\n");
+  for (const path of ["out/", "out/passwd"]) assert.match(await answer(path), /^404 /, path);
 });
 
 test("invalid queries are rejected with the problem", async () => {

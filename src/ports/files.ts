@@ -40,12 +40,28 @@ export interface RemoveTreeOptions {
   readonly isUnmounted?: boolean;
 }
 
+/** A file or directory held open by what it is, not by its name: renames and new links no longer matter. */
+export interface OpenedObject extends AsyncDisposable {
+  readonly type: FileInfo["type"];
+  /** Size in bytes when it was opened. */
+  readonly size: number;
+  /** Of a regular file: up to `length` bytes from `offset`; none at its end. */
+  read(offset: number, length: number): Promise<Uint8Array>;
+  /** Of a directory, in no particular order. */
+  list(): Promise<DirectoryEntry[]>;
+}
+
 /** The file system. Paths are absolute. Every method rejects with {@link FileError}. */
 export interface Files {
   /** The whole file; rejects with code `EFBIG` when it is longer than `maxBytes`. */
   read(path: string, maxBytes: number): Promise<Uint8Array>;
   /** Up to `length` bytes from `offset`; fewer at the end of the file. */
   readRange(path: string, offset: number, length: number, options?: ReadOptions): Promise<Uint8Array>;
+  /**
+   * Opens what a relative path names in a directory, to read it. Symbolic links are followed only within the directory,
+   * whatever is renamed meanwhile; rejects with code `EXDEV` when the path leads out of it.
+   */
+  openWithin(directory: string, relativePath: string): Promise<OpenedObject>;
   /** Replaces the file in one step (temporary file, fsync, rename): a reader sees the old or the new text, never a part. */
   writeAtomic(path: string, data: string | Uint8Array, mode: number): Promise<void>;
   /** Creates or truncates the file in place, so that a bind mount of it sees the change. */

@@ -45,6 +45,10 @@ export class FakeFiles implements Files {
     return node.data.subarray(offset, offset + length);
   }
 
+  async openWithin(directory: string): Promise<never> {
+    throw new FileError("ENOSYS", directory, `${directory}: nothing here is opened`);
+  }
+
   async writeAtomic(path: string, data: string | Uint8Array, mode: number): Promise<void> {
     this.put(path, data, { mode });
   }

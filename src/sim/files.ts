@@ -5,6 +5,7 @@ import {
   FileError,
   type FileInfo,
   type Files,
+  type OpenedObject,
   type ReadOptions,
   type RemoveTreeOptions,
 } from "../ports/files.ts";
@@ -74,6 +75,20 @@ export class MemoryFiles implements Files {
       throw failure("ELOOP", path, "is a symbolic link");
     }
     return this.#file(path).data.slice(offset, offset + length);
+  }
+
+  async openWithin(directory: string, relativePath: string): Promise<OpenedObject> {
+    const top = this.#existing(directory).parts;
+    const { node, parts } = this.#existing(`${directory}/${relativePath}`);
+    const isWithin = top.every((part, index) => part === parts[index]);
+    if (!isWithin) throw failure("EXDEV", directory, "the path leads out");
+    return {
+      type: node.type,
+      size: node.data.length,
+      read: async (offset, length) => node.data.slice(offset, offset + length),
+      list: async () => [...node.children].map(([name, { type }]) => ({ name, type })),
+      [Symbol.asyncDispose]: async () => {},
+    };
   }
 
   async writeAtomic(path: string, data: string | Uint8Array, mode: number): Promise<void> {

@@ -7,7 +7,9 @@ import { TransientMap } from "../../base/transient-map.ts";
 import { FileError, type DirectoryEntry, type FileInfo, type Files, type ReadOptions } from "../../ports/files.ts";
 import { errnoOf, onPath } from "../file-error.ts";
 import { Closing, type Descriptor, type FileCalls, threadCalls } from "./calls.ts";
+import { typeOf } from "./file-type.ts";
 import { memoryCalls } from "./memory-calls.ts";
+import { openWithin } from "./open-within.ts";
 import { removeTree } from "./remove-tree.ts";
 import { watchDirectory, watchEntries } from "./watch.ts";
 
@@ -42,6 +44,7 @@ function filesBy(calls: FileCalls): Files {
     write: (path, data, mode) => onPath(path, () => writeInPlace(calls, path, data, mode, O_TRUNC)),
     append: (path, data, mode) => onPath(path, () => writeInPlace(calls, path, data, mode, O_APPEND)),
     makeDirectory: (path, mode) => onPath(path, () => makeDirectory(calls, path, mode)),
+    openWithin: (path, relativePath) => onPath(`${path}/${relativePath}`, () => openWithin(path, relativePath)),
     list: (path) => onPath(path, () => list(calls, path)),
     stat: (path) => onPath(path, () => fileInfo(calls, path)),
     remove: (path) => onPath(path, () => remove(calls, path)),
@@ -257,12 +260,6 @@ async function fileInfo(calls: FileCalls, path: string): Promise<FileInfo | unde
     if (["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) return undefined;
     throw error;
   }
-}
-
-function typeOf(entry: { isFile(): boolean; isDirectory(): boolean; isSymbolicLink(): boolean }): FileInfo["type"] {
-  if (entry.isFile()) return "file";
-  if (entry.isDirectory()) return "directory";
-  return entry.isSymbolicLink() ? "symlink" : "other";
 }
 
 async function remove(calls: FileCalls, path: string): Promise<void> {
