@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { eitherSignal } from "../../base/abort.ts";
 import { PodwrightError } from "../../base/errors.ts";
 import type { ApiHandler, ApiRequest, ApiResponse } from "../../ports/api-server.ts";
 import type { NodeHandler, NodeRequest } from "../../ports/node-server.ts";
@@ -27,7 +28,7 @@ export function withoutUpgrade(handler: NodeHandler, incoming: Incoming): ApiHan
   };
 }
 
-/** Responds to a request with one: with another server's streams, or with the handler's response. Never rejects. */
+/** Responds to a request with one: with another server's streams, or with the handler's response, which ends with its client. Never rejects. */
 export async function changeProtocol(
   connection: UpgradeConnection,
   handler: NodeHandler,
@@ -41,11 +42,18 @@ export async function changeProtocol(
   client.setMaxListeners(30);
   // From here on a client may have sent all of its input and still wait for output.
   client.allowHalfOpen = true;
+  const gone = new AbortController();
+  const leave = (): void => gone.abort(new Error("the client disconnected"));
+  client.once("close", leave);
+  using either = eitherSignal(gone.signal, signal);
   try {
-    const result = await handler(nodeRequest(upgradeBase(incoming, signal), incoming, true));
-    if ("forwardTo" in result) await forwardUpgrade(connection, result, options.streamingIdleMs, signal);
-    else await answerRaw(client, result);
+    const result = await handler(nodeRequest(upgradeBase(incoming, either.signal), incoming, true));
+    if ("forwardTo" in result) return await forwardUpgrade(connection, result, options.streamingIdleMs, signal);
+    // That it is gone shows only while it is read: a log without new lines would be followed for ever.
+    client.once("end", leave).resume();
+    await answerRaw(client, result);
   } catch (error) {
+    if (gone.signal.aborted) return;
     if (!(error instanceof PodwrightError)) {
       options.onError?.(error, { method: incoming.method ?? "GET", path: incoming.url ?? "/" });
     }
