@@ -2,8 +2,11 @@ import type { ApiServer } from "../../ports/api-server.ts";
 import type { NodeHandler } from "../../ports/node-server.ts";
 import { plainError } from "../http/api-errors.ts";
 import { answerClientErrors } from "../http/client-errors.ts";
+import type { ConnectionLimits } from "../http/connection-guard.ts";
 import { serveHttp, type HttpServerOptions } from "./http-server.ts";
 import { type ListenAddress, listenOn } from "./listen.ts";
+
+const defaultLimits: ConnectionLimits = { connections: 1_024, pendingBytes: 16 * 1024 * 1024 };
 
 /**
  * Serves HTTP/1.1 without authentication on a TCP port: for public information only. Port 0 picks a free one; the
@@ -15,7 +18,7 @@ export async function serveTcp(
   handler: NodeHandler,
   options: HttpServerOptions = {},
 ): Promise<ApiServer> {
-  return await serveHttp(handler, { errorAnswer: plainError, ...options }, async (server) => {
+  return await serveHttp(handler, { errorAnswer: plainError, limits: defaultLimits, ...options }, async (server) => {
     answerClientErrors(server);
     return await listenOn(server, address);
   });
