@@ -32,6 +32,11 @@ test("a registry name or pattern matches repositories", () => {
     ["r?g.example.org", "reg.example.org/app", true],
     ["r[a-f]g.example.org", "reg.example.org/app", true],
     ["r[^a-f]g.example.org", "reg.example.org/app", false],
+    ["r[f-hea-c]g.example.org", "reg.example.org/app", true],
+    ["r[a-]g.example.org", "r-g.example.org/app", true],
+    ["r[a-]g.example.org", "rbg.example.org/app", false],
+    ["r[^-a]g.example.org", "reg.example.org/app", true],
+    ["r[^]g.example.org", "reg.example.org/app", false],
     ["r[eg.example.org", "r[eg.example.org/app", false],
     [String.raw`\*.example.org`, "registry.example.org/app", false],
     ["[::1]:5000", "[::1]:5000/app", true],
@@ -43,7 +48,18 @@ test("a registry name or pattern matches repositories", () => {
 });
 
 test("a pathological pattern is matched quickly", { timeout: 5000 }, () => {
-  assert.equal(matchesRepository("*a".repeat(2000), "a".repeat(1000)), false);
+  assert.equal(matchesRepository("*a".repeat(2000), "a".repeat(63)), false);
+  assert.equal(matchesRepository(`*[${"b".repeat(1_000_000)}]`, "b/app"), false);
+  const many = Array.from({ length: 200 }, () => `*[${"b".repeat(4_000)}]`);
+  for (const pattern of many) assert.equal(matchesRepository(pattern, `${"a".repeat(63)}/app`), false);
+});
+
+test("no pattern matches what is no name of a host", () => {
+  const label = "a".repeat(63);
+  assert.equal(matchesRepository("*", `${label}/app`), true);
+  assert.equal(matchesRepository("*", `${label}a/app`), false);
+  assert.equal(matchesRepository("*.*.*.*", `${label}.${label}.${label}.${"a".repeat(61)}/app`), true);
+  assert.equal(matchesRepository("*.*.*.*", `${label}.${label}.${label}.${"a".repeat(62)}/app`), false);
 });
 
 test("credentials are tried from the most specific to the most general", () => {

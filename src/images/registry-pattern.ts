@@ -1,3 +1,9 @@
+/** Of a DNS name, and of a label in it: nothing is pulled from a longer one. */
+const longestHost = 253;
+const longestLabel = 63;
+/** A name in which every character is a class of several. */
+const longestPattern = 4096;
+
 /**
  * Whether a registry name or pattern matches an image's repository (upstream's URLsMatch): same port, as many host
  * labels (with `*`, `?` and `[a-z]` within a label), and a path that is a prefix of the repository's. Pure.
@@ -6,8 +12,10 @@
  */
 export function matchesRepository(pattern: string, repository: string): boolean {
   const [wanted, actual] = [splitPlace(pattern), splitPlace(repository)];
+  if (wanted.host.length > longestPattern || actual.host.length > longestHost) return false;
   const [patterns, parts] = [wanted.host.split("."), actual.host.split(".")];
   return (
+    parts.every((part) => part.length <= longestLabel) &&
     wanted.port === actual.port &&
     patterns.length === parts.length &&
     actual.path.startsWith(wanted.path) &&
@@ -79,12 +87,22 @@ function tokensOf(pattern: string): Token[] | undefined {
   return tokens;
 }
 
-/** `a-z0-9`, or `^a-z` for all others. */
+const asciiCount = 128;
+const hyphen = 0x2d;
+
+/**
+ * `a-z0-9`, or `^a-z` for all others. Prepared for ASCII alone, which a host consists of: a Secret may hold classes of a
+ * million characters.
+ */
 function classOf(text: string): Token | undefined {
   const negated = text.startsWith("^");
-  const ranges = [...text.slice(negated ? 1 : 0).matchAll(/(.)(?:-(.))?/gsu)].map(([, low = "", high = low]) => {
-    return { low, high };
-  });
-  if (ranges.length === 0) return undefined;
-  return (character) => ranges.some(({ low, high }) => low <= character && character <= high) !== negated;
+  const begin = negated ? 1 : 0;
+  if (text.length === begin) return undefined;
+  const members = new Uint8Array(asciiCount);
+  for (let at = begin; at < text.length; at++) {
+    const low = text.charCodeAt(at);
+    if (text.charCodeAt(at + 1) === hyphen && at + 2 < text.length) at += 2;
+    members.fill(1, low, text.charCodeAt(at) + 1);
+  }
+  return (character) => (members[character.charCodeAt(0)] === 1) !== negated;
 }

@@ -76,3 +76,10 @@ test("a probe's name contains nothing that may be secret", () => {
   assert.equal(describeProbe({ tcpSocket: { port: 5432 } }), "TCP :5432");
   assert.equal(describeProbe({ grpc: { port: 9000, service: "live" } }), "gRPC :9000 live");
 });
+
+test("a probe's name is printable and short, whatever its author has written", () => {
+  assert.equal(describeProbe({ httpGet: { port: 80, path: "/\u001b[2J\n" } }), String.raw`GET :80/\u001b[2J`);
+  const long = describeProbe({ httpGet: { port: 80, path: `/${"a".repeat(1_000_000)}` } });
+  assert.equal(long, `GET :80/${"a".repeat(92)}…`);
+  assert.equal(describeProbe({ exec: { command: ["a".repeat(1_000_000)] } }).length, 101);
+});

@@ -1,4 +1,5 @@
 import type { Container } from "../api/container.ts";
+import { printable } from "../journal/text.ts";
 import type { HttpProbeRequest } from "../ports/network-probes.ts";
 import { probeUserAgent } from "../ports/network-probes.ts";
 import { expandStaticCommand } from "../runtime/config/environment.ts";
@@ -37,11 +38,19 @@ export function probeAction(container: Container, probe: Probe, address: string)
   throw new Error("the probe has no exec, httpGet, tcpSocket or grpc");
 }
 
+/** Journal and Events have a name in each entry about a probe, and its author chooses the path. */
+const maxNameCharacters = 100;
+
 /**
- * The probe's name for people: `GET :8080/healthz`, `TCP :5432`, `gRPC :9000 liveness`, `exec cat`. Queries, users,
- * headers and arguments are omitted: they may contain secrets.
+ * The probe's name for people, safe to print and short: `GET :8080/healthz`, `TCP :5432`, `gRPC :9000 liveness`,
+ * `exec cat`. Queries, users, headers and arguments are omitted: they may contain secrets.
  */
 export function describeProbe(probe: Probe): string {
+  const text = printable(nameOf(probe).slice(0, maxNameCharacters + 1));
+  return text.length <= maxNameCharacters ? text : `${text.slice(0, maxNameCharacters)}…`;
+}
+
+function nameOf(probe: Probe): string {
   if (probe.exec !== undefined) return `exec ${probe.exec.command?.[0] ?? ""}`.trimEnd();
   if (probe.httpGet !== undefined) {
     const { host = "", port, path = "" } = probe.httpGet;
