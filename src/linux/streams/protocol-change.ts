@@ -49,7 +49,7 @@ export async function changeProtocol(
   try {
     const result = await handler(nodeRequest(upgradeBase(incoming, either.signal), incoming, true));
     if ("forwardTo" in result) return await forwardUpgrade(connection, result, options.streamingIdleMs, signal);
-    // That it is gone shows only while it is read: a log without new lines would be followed for ever.
+    // That it is gone shows only while it is read: a log without new lines would be followed forever.
     client.once("end", leave).resume();
     await answerRaw(client, result);
   } catch (error) {

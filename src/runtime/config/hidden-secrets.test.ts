@@ -113,7 +113,7 @@ test("tokens are found behind and before any other text", () => {
   );
 });
 
-describe("a hostile text or Secret delays nothing:", () => {
+describe("nothing is delayed by", () => {
   test("a text that never becomes a token", () => {
     const text = "eyJ-".repeat(60_000);
     assert.equal(hideValues("swordfish")(text), text);
@@ -126,7 +126,7 @@ describe("a hostile text or Secret delays nothing:", () => {
 
   const tooLarge = "<hidden: the pod's Secrets are too large to look for them in this text>";
 
-  test("a Secret of 18,000 lines is looked for, and one of 200,000 withholds the text", () => {
+  test("a Secret of 18,000 lines, which is looked for, or of 200,000, which withholds the text", () => {
     const lines = (count: number): string => {
       return Array.from({ length: count }, (_, index) => (index + 1_679_616).toString(36)).join("\n");
     };
@@ -134,7 +134,7 @@ describe("a hostile text or Secret delays nothing:", () => {
     assert.equal(hideValues(lines(200_000))("it says 10dvr!"), tooLarge);
   });
 
-  test("a text that is almost a value everywhere is withheld", () => {
+  test("a text that is almost a value everywhere, and is withheld", () => {
     assert.equal(hideValues(`${"a".repeat(1_000_000)}b`)("a".repeat(10_000)), tooLarge);
   });
 });

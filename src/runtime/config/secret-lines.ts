@@ -2,11 +2,11 @@ import type { SecretContent } from "../../api/object-content.ts";
 
 /** Shorter values occur in any text by chance. */
 const leastCharacters = 4;
-/** Sorting that many takes 50 ms. Certificates have 16,000 lines in a Secret of 1 MiB. */
+/** Preparing that many takes 50 ms. Certificates have 16,000 lines in a Secret of 1 MiB. */
 export const mostLines = 20_000;
 
 /** What one search may still cost: a step is a comparison. */
-export interface SearchSteps {
+interface SearchSteps {
   left: number;
 }
 
