@@ -66,13 +66,13 @@ test("one file is requested by its path, and none outside of /var/log", async ()
 test("a path that comes to lead out of /var/log while its file is sent exposes nothing", async () => {
   const deps = await nodeApiDeps();
   const files = deps.files as MemoryFiles;
-  const log = `${"a line of the log\n".repeat(20_000)}`;
+  const log = "a line of the log\n".repeat(20_000);
   await files.makeDirectory("/var/log/app", 0o755);
   await files.makeDirectory("/etc/app", 0o755);
   await files.write("/var/log/app/log", log, 0o644);
   await files.write("/etc/app/log", "the node's\n".repeat(50_000), 0o600);
   await files.symlink("/etc/app", "/var/log/link");
-  const ask = async (): Promise<ApiResponse> => {
+  const begin = async (): Promise<ApiResponse> => {
     const answer = await nodeApi(deps)(nodeRequest("GET", "/logs/app/log"));
     if ("forwardTo" in answer || typeof answer.body === "string") assert.fail("it is a file");
     return answer;
@@ -81,7 +81,7 @@ test("a path that comes to lead out of /var/log while its file is sent exposes n
     await files.rename("/var/log/app", "/var/log/moved");
     await files.rename("/var/log/link", "/var/log/app");
   };
-  const [first, later] = [await ask(), await ask()];
+  const [first, later] = [await begin(), await begin()];
   let sent = "";
   for await (const piece of first.body) {
     if (sent === "") await exchange();

@@ -248,8 +248,9 @@ function quotable(text: string): string {
 /** @throws ProbeTargetError for an invalid target */
 function askable(request: Redirected): HttpProbeRequest {
   const { scheme, port } = request;
-  if (scheme !== "http" && scheme !== "https")
+  if (scheme !== "http" && scheme !== "https") {
     throw new ProbeTargetError(`redirected to a URL of scheme ${quotable(scheme)}`);
+  }
   if (!(port > 0 && port < 65_536)) throw new ProbeTargetError(`redirected to invalid port ${port}`);
   return { ...request, scheme };
 }
