@@ -369,3 +369,20 @@ test("a volume update that failed on a full disk is retried soon, not only at th
     ["failed", "done"],
   );
 });
+
+test("a volume whose object changes during the write gets the new content", async () => {
+  const scene = new Scene();
+  const volumes = [{ name: "settings", configMap: { name: "settings" } }];
+  const volumeMounts = [{ name: "settings", mountPath: "/settings" }];
+  scene.faults.begin({ diskDelayMaxMs: 2000 }, 60_000);
+  scene.node.add(podOf({ volumes, containers: [runs("c", { volumeMounts })] }));
+  while (scene.entries("MountVolume").length === 0) await scene.pass(10);
+  scene.node.changeObjects("settings");
+  assert.equal(scene.entries("MountVolume").length, 1, "it is being written");
+  await scene.pass(60_000);
+  assert.equal(scene.at("started c").length, 1);
+  assert.deepEqual(
+    scene.entries("UpdateVolume").map(({ result }) => result),
+    [undefined, "done"],
+  );
+});
