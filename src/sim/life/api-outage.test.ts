@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ClusterScene, clusterPod } from "../../../test/support/sim-cluster-scene.ts";
 import type { Pod } from "../../api/pod.ts";
+import { fieldsAt } from "../api-server/values.ts";
 import { behaviourCommand } from "../behaviour.ts";
 import { SimRandom } from "../random.ts";
 import { asStatic } from "./cluster.ts";
@@ -36,6 +37,10 @@ async function restartMs(world: ClusterScene, uid: string): Promise<number> {
     assert.ok(clock.nowMs - beginMs < minuteMs, `${uid} is restarted`);
   }
   return clock.nowMs - beginMs;
+}
+
+function observedGeneration({ cluster }: ClusterScene, uid: string): unknown {
+  return fieldsAt(cluster.pod(uid)?.value ?? {}, "status")["observedGeneration"];
 }
 
 async function started(): Promise<ClusterScene> {
@@ -130,10 +135,14 @@ test("a restored store of the API server is noticed: undone changes are undone h
   const { cluster } = world;
   const { store } = cluster.server.registry;
   const backup = store.backup();
+  const calm = clusterPod("calm");
+  const tagged = calm.spec.containers.map((container) => ({ ...container, image: "busybox:2" }));
+  cluster.change({ ...calm, spec: { ...calm.spec, containers: tagged } });
   cluster.delete("uid-deleted");
   cluster.want(clusterPod("undone"));
   await world.pass(2 * minuteMs);
   assert.ok(world.runs("uid-undone") && !world.runs("uid-deleted"));
+  assert.equal(observedGeneration(world, "uid-calm"), 2);
   const since = world.changes.length;
   cluster.server.goDown("refuses");
   store.restore(backup);
@@ -146,7 +155,13 @@ test("a restored store of the API server is noticed: undone changes are undone h
     [true, true, true, true, false],
   );
   assert.deepEqual(world.told("uid-new"), ["Running", "True", 0]);
-  assert.deepEqual([...new Set(world.stopped(since))], ["uid-undone/main", "uid-undone/sandbox"]);
+  assert.deepEqual(
+    [...new Set(world.stopped(since))].toSorted(),
+    ["uid-calm/main", "uid-undone/main", "uid-undone/sandbox"],
+    "of the first only the changed container",
+  );
+  assert.deepEqual(world.told("uid-calm"), ["Running", "True", 2]);
+  assert.equal(observedGeneration(world, "uid-calm"), 1, "the pod's own again");
   assert.equal(world.nodeReady, "True");
 });
 
