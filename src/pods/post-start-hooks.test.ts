@@ -52,6 +52,14 @@ describe("while its postStart hook runs", () => {
 });
 
 describe("a postStart hook that fails", () => {
+  test("is why its container is stopped, in the words of upstream's Event", async () => {
+    const scene = new Scene();
+    scene.node.add(podOf({ containers: [hooked("c", { exitCode: 1, durationMs: 100 })] }));
+    await scene.pass(5000);
+    const [killing] = scene.entries("Killing");
+    assert.equal(killing?.data?.["eventMessage"], "FailedPostStartHook");
+  });
+
   test("delays the next start only by the container's crash-loop back-off: at once, then 10 s, 20 s, 40 s", async () => {
     const scene = new Scene();
     scene.node.add(podOf({ containers: [hooked("c", { exitCode: 1, durationMs: 100 })] }));

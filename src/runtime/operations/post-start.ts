@@ -71,7 +71,8 @@ export class PostStarts {
     const { name } = start.container;
     const graceSeconds = containerGraceSeconds(pod, undefined);
     try {
-      const stop = { ref, pod, container: { id, name }, sandboxIPs, graceSeconds, cause };
+      const container = { id, name, eventMessage: "FailedPostStartHook" };
+      const stop = { ref, pod, container, sandboxIPs, graceSeconds, cause };
       await this.#parts.stopper.stopContainer(stop, signal);
     } catch (error) {
       signal.throwIfAborted();
