@@ -29,7 +29,7 @@ export const runtimeMutants: readonly Mutant[] = [
   {
     name: "ended-container-runs-in-new-sandbox",
     file: "src/runtime/actions/pod-actions.ts",
-    from: 'return current?.state !== "exited" || afterExit(pod, container, current.exitCode) !== "stay";',
+    from: "return !hasRun(current) || runsAgain(pod, container, current, context);",
     to: "return current !== undefined || container !== undefined;",
   },
   {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { podWith } from "../../test/support/pods.ts";
 import type { Container } from "./container.ts";
 import type { Pod } from "./pod.ts";
-import { afterExit, restartsAfter } from "./restart-policy.ts";
+import { afterExit, neverRestarts, restartsAfter } from "./restart-policy.ts";
 
 type Policy = "Always" | "OnFailure" | "Never";
 const rule = (action: string, operator: string, ...values: number[]) => ({ action, exitCodes: { operator, values } });
@@ -80,4 +80,14 @@ test("of two rules that match the first decides", () => {
   };
   assert.equal(first("Restart", "RestartAllContainers"), "restart");
   assert.equal(first("RestartAllContainers", "Restart"), "restartAllContainers");
+});
+
+test("a pod runs everything once unless a policy, or a rule of a container, lets something run again", () => {
+  const spec = (restartPolicy: Policy, ...own: readonly Partial<Container>[]): Pod =>
+    podWith({ restartPolicy, containers: own.map((container, index) => ({ name: `c${index}`, ...container })) });
+  const restartPolicyRules = [rule("Restart", "In", 42)];
+  assert.ok(neverRestarts(spec("Never", {}, { restartPolicy: "Never" })));
+  assert.ok(!neverRestarts(spec("Never", {}, { restartPolicy: "Always" })));
+  assert.ok(!neverRestarts(spec("Never", {}, { restartPolicy: "Never", restartPolicyRules })));
+  assert.ok(!neverRestarts(spec("OnFailure", {}, { restartPolicy: "Never" })));
 });

@@ -37,10 +37,11 @@ export function restartsWhenKilled(pod: Pod, container: Container): boolean {
   return (container.restartPolicy ?? pod.spec.restartPolicy ?? "Always") !== "Never";
 }
 
-/** True when neither the pod's policy nor any container's own lets anything run a second time. */
+/** True when neither the pod's policy nor a policy or rule of any container's own lets anything run a second time. */
 export function neverRestarts(pod: Pod): boolean {
-  const all = containersOf(pod.spec);
-  return all.every((container) => (container.restartPolicy ?? pod.spec.restartPolicy ?? "Always") === "Never");
+  return containersOf(pod.spec).every((container) => {
+    return !restartsWhenKilled(pod, container) && (container.restartPolicyRules ?? []).length === 0;
+  });
 }
 
 /** The first rule that matches decides. */

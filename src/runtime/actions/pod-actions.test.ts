@@ -328,9 +328,11 @@ function situation(drawn: typeof situations extends fc.Arbitrary<infer T> ? T : 
  * The rules in reverse: not what to do, but the conditions that must hold for each container after a completed round.
  * Written independently of the implementation.
  */
-function mayStart(policy: string, current: ContainerStatus | undefined, sandboxLives: boolean): boolean {
-  if (current === undefined || current.state === "created" || current.state === "unknown") return true;
-  if (current.state === "running") return !sandboxLives;
+function mayStart(policy: string, current: ContainerStatus | undefined, sandbox: SandboxStatus | undefined): boolean {
+  if (current === undefined || current.state === "created") return true;
+  // What is stopped with its sandbox does not run again under Never.
+  if (current.state === "unknown") return policy !== "Never" || current.sandboxId === sandbox?.id;
+  if (current.state === "running") return policy !== "Never" && sandbox === undefined;
   return policy === "Always" || (policy === "OnFailure" && current.exitCode !== 0);
 }
 
@@ -343,17 +345,17 @@ describe("computePodActions for any situation", () => {
           ...noBackOff,
           backOffEndsAt: () => drawn.backOffMs,
         });
-        const lives = actions.createSandbox === undefined;
         const names = actions.containersToStart.map(({ container }) => container.name);
         assert.equal(new Set(names).size, names.length);
         for (const { container, attempt, cause } of actions.containersToStart) {
           const current = status.containers.find(({ name }) => name === container.name);
-          assert.ok(mayStart(drawn.policy, current, lives), `${container.name} may not start`);
+          assert.ok(mayStart(drawn.policy, current, actions.sandbox), `${container.name} may not start`);
           assert.ok(attempt >= (current?.restartCount ?? 0));
           assert.notEqual(cause.message, "");
         }
         for (const wait of actions.waits) assert.ok(wait.untilMs > noBackOff.nowMs);
-        if (actions.createSandbox !== undefined) assert.ok(actions.containersToStart.length > 0);
+        const { containersToStart, waits } = actions;
+        if (actions.createSandbox !== undefined) assert.ok(containersToStart.length + waits.length > 0);
         if (actions.createSandbox !== undefined && status.sandboxes.length > 0) assert.ok(actions.killPod);
       }),
       { numRuns: 2000 },
@@ -374,7 +376,7 @@ describe("computePodActions for any situation", () => {
           const handled = [...actions.containersToStart, ...actions.waits].some(
             ({ container }) => container.name === name,
           );
-          const rests = current !== undefined && !mayStart(drawn.policy, current, actions.createSandbox === undefined);
+          const rests = current !== undefined && !mayStart(drawn.policy, current, actions.sandbox);
           assert.ok(handled || rests, `${name} is forgotten`);
         }
       }),

@@ -1,7 +1,7 @@
 import { containersOf } from "../../api/all-containers.ts";
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
-import { afterExit, neverRestarts } from "../../api/restart-policy.ts";
+import { afterExit, restartsAfter, restartsWhenKilled } from "../../api/restart-policy.ts";
 import type { ContainerId, SandboxId } from "../../base/ids.ts";
 import type { Cause } from "../../journal/entry.ts";
 import { checkActions } from "./check-actions.ts";
@@ -19,7 +19,7 @@ import {
 import { decideInitContainers, initFailure, initKind } from "./init-actions.ts";
 import { type ContainerStatus, findContainer, type PodStatus, type SandboxStatus } from "../status/pod-status.ts";
 import { decideResize, type PodResize } from "./resize-actions.ts";
-import { decideSandbox } from "./sandbox-actions.ts";
+import { decideSandbox, type NewSandbox } from "./sandbox-actions.ts";
 import type { ContainerDecision, ContainerToKill, ContainerToStart, ContainerWait } from "./container-decision.ts";
 import type { PodActionsContext } from "./pod-actions-context.ts";
 
@@ -98,7 +98,7 @@ function decide(pod: Pod, status: PodStatus, given: PodActionsContext): PodActio
   if (sandbox.recreate !== undefined) {
     const failed = initFailure(pod, status, given);
     if (failed !== undefined) return { ...nothingToDo, killPod: failed };
-    const actions = actionsForNewSandbox(pod, status, sandbox.recreate, sandbox.attempt);
+    const actions = actionsForNewSandbox(pod, status, sandbox, given);
     const untilMs = Math.max(given.sandboxRetryAt ?? 0, given.sandboxBackOffEndsAt ?? 0);
     const waits = actions.createSandbox !== undefined && untilMs > given.nowMs;
     return waits ? { ...nothingToDo, sandboxWaitUntilMs: untilMs } : actions;
@@ -120,7 +120,8 @@ function decide(pod: Pod, status: PodStatus, given: PodActionsContext): PodActio
   };
   if (!init.initialized) return withResize([...ephemeral, ...init.decisions]);
 
-  const regular = pod.spec.containers.map((container) => decideRegular(pod, container, status, context));
+  const { id } = sandbox.current;
+  const regular = pod.spec.containers.map((container) => decideRegular(pod, container, status, id, context));
   const end = decideEnd(pod, status, regular, context);
   if (end !== undefined) return { ...inSandbox, ...end };
   const decisions = regular.filter((decision) => decision !== "over");
@@ -141,28 +142,66 @@ function withDecisions(actions: PodActions, decisions: readonly ContainerDecisio
 }
 
 /** A new sandbox restarts the pod, except containers that must not run again. */
-function actionsForNewSandbox(pod: Pod, status: PodStatus, cause: Cause, attempt: number): PodActions {
+function actionsForNewSandbox(
+  pod: Pod,
+  status: PodStatus,
+  { recreate: cause, attempt }: NewSandbox,
+  context: PodActionsContext,
+): PodActions {
   const kill = status.sandboxes.length > 0 || status.containers.length > 0 ? cause : undefined;
-  // With restartPolicy Never, what ran in an earlier sandbox is not run again in a new one.
-  if (neverRestarts(pod) && status.containers.length > 0) {
-    const message = "restartPolicy is Never";
-    return { ...nothingToDo, killPod: { code: "PodCompleted", message, because: cause } };
-  }
   const toRun = pod.spec.containers.filter((container) => {
     const current = findContainer(status, container.name);
-    return current?.state !== "exited" || afterExit(pod, container, current.exitCode) !== "stay";
+    return !hasRun(current) || runsAgain(pod, container, current, context);
   });
-  if (toRun.length === 0) return { ...nothingToDo, killPod: completedCause(pod, status) };
-  const first = pod.spec.initContainers?.[0];
-  const starting = first === undefined ? toRun : [first];
-  const containersToStart = starting.map((container) => {
+  if (isOver(pod, status, toRun, context)) {
+    const isCompleted = pod.spec.containers.every(({ name }) => findContainer(status, name)?.state === "exited");
+    const killPod: Cause = { code: "PodCompleted", message: "none of its containers may run again", because: cause };
+    return { ...nothingToDo, killPod: isCompleted ? completedCause(pod, status) : killPod };
+  }
+  const sandbox: PodActions = { ...nothingToDo, killPod: kill, createSandbox: { attempt, cause } };
+  const causeOf = (container: Container, current: ContainerStatus | undefined): Cause =>
+    current === undefined ? firstStartCause(container) : cause;
+  const [first] = pod.spec.initContainers ?? [];
+  if (first !== undefined) {
+    const current = findContainer(status, first.name);
+    const start = startOf(first, initKind(first), current, causeOf(first, current));
+    return { ...sandbox, containersToStart: [inOrder(start)] };
+  }
+  const decisions = toRun.map((container) => {
     const current = findContainer(status, container.name);
-    const kind = first === undefined ? "regular" : initKind(container);
-    const start = startOf(container, kind, current, current === undefined ? firstStartCause(container) : cause);
-    // The pod starts from the beginning: in order again.
-    return { ...start, restart: false };
+    return decideStart(container, "regular", current, causeOf(container, current), context);
   });
-  return { ...nothingToDo, killPod: kill, createSandbox: { attempt, cause }, containersToStart };
+  const { containersToStart, waits } = withDecisions(sandbox, decisions);
+  return { ...sandbox, containersToStart: containersToStart.map(inOrder), waits };
+}
+
+/** The pod starts from the beginning in each sandbox: in order again. */
+function inOrder(start: ContainerToStart): ContainerToStart {
+  return { ...start, restart: false };
+}
+
+/** Nothing justifies a new sandbox. Under Never what ran is not run again, and init containers have. */
+function isOver(pod: Pod, status: PodStatus, toRun: readonly Container[], context: PodActionsContext): boolean {
+  if (pod.spec.restartPolicy !== "Never" || status.containers.length === 0) return toRun.length === 0;
+  return !toRun.some((container) => runsAgain(pod, container, findContainer(status, container.name), context));
+}
+
+function hasRun(current: ContainerStatus | undefined): boolean {
+  return current !== undefined && current.state !== "created";
+}
+
+/**
+ * Whether a container may run in the next sandbox even if it has run before. One that still runs is stopped with its
+ * sandbox: its policy decides, because rules need an exit code.
+ */
+function runsAgain(
+  pod: Pod,
+  container: Container,
+  current: ContainerStatus | undefined,
+  context: PodActionsContext,
+): boolean {
+  if (current?.state !== "exited") return restartsWhenKilled(pod, container);
+  return context.restartCause(current) !== undefined || restartsAfter(pod, container, current.exitCode);
 }
 
 /** "over": it has exited and is not restarted. */
@@ -170,11 +209,15 @@ function decideRegular(
   pod: Pod,
   container: Container,
   status: PodStatus,
+  sandbox: SandboxId,
   context: PodActionsContext,
 ): ContainerDecision | "over" {
   if (context.busy.has(container.name)) return {};
   const current = findContainer(status, container.name);
   if (current?.state === "running") return decideRunning(pod, container, "regular", current, context);
+  // It was stopped with its sandbox.
+  const isLost = current?.state === "unknown" && current.sandboxId !== sandbox;
+  if (isLost && !restartsWhenKilled(pod, container)) return "over";
   const cause = startCause(pod, container, current, context);
   if (cause === undefined) return "over";
   const isFirst = current === undefined || current.state === "created";
@@ -270,10 +313,10 @@ function decideEnd(
 }
 
 function completedCause(pod: Pod, status: PodStatus): Cause {
-  const exits = pod.spec.containers
-    .map((container) => findContainer(status, container.name))
-    .filter((container) => container !== undefined)
-    .map(exitText);
+  const exits = pod.spec.containers.flatMap(({ name }) => {
+    const last = findContainer(status, name);
+    return last?.state === "exited" ? [exitText(last)] : [];
+  });
   return {
     code: "PodCompleted",
     message: `all containers have exited and none is restarted: ${exits.join(", ")}`,

@@ -2,10 +2,14 @@ import type { Pod } from "../../api/pod.ts";
 import type { Cause } from "../../journal/entry.ts";
 import type { PodStatus, SandboxStatus } from "../status/pod-status.ts";
 
+/** Why a new sandbox is needed, and its attempt. */
+export interface NewSandbox {
+  readonly recreate: Cause;
+  readonly attempt: number;
+}
+
 /** The sandbox for the pod's containers, or why a new one is needed. */
-export type SandboxDecision =
-  | { readonly recreate: Cause; readonly attempt: number }
-  | { readonly recreate: undefined; readonly current: SandboxStatus };
+export type SandboxDecision = NewSandbox | { readonly recreate: undefined; readonly current: SandboxStatus };
 
 /**
  * A sandbox is recreated when there is none, more than one ready, the newest is not ready, the network mode changed, or

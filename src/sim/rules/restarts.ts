@@ -234,13 +234,24 @@ export class Restarts implements Rule {
     const isFree = this.#startedOver.has(uid);
     if (isFree || isOther || spec === undefined) return;
     this.#judgePolicy(pod, spec, last, isNewSandbox);
-    if (!isNewSandbox) this.#judgeBackOff(key, last, spec, container.config.image?.image ?? "");
+    if (isNewSandbox) this.#judgeWait(pod, spec, last);
+    else this.#judgeBackOff(key, last, spec, container.config.image?.image ?? "");
+  }
+
+  /** In a new sandbox, too, a regular container waits as long as podwright has reported. */
+  #judgeWait(pod: Pod, spec: Container, { untilMs, seenInLife }: Exit): void {
+    const { clock, node } = this.#scene;
+    const key = `${pod.metadata.uid}/${spec.name}`;
+    const isKnown = seenInLife === node.lives && pod.spec.containers.includes(spec) && !this.#resized.has(key);
+    if (!isKnown || untilMs === undefined || clock.nowMs >= untilMs - roundingMs) return;
+    this.#broken("back-off", `${key} was started in a new sandbox ${untilMs - clock.nowMs} ms too early`);
   }
 
   #judgePolicy(pod: Pod, spec: Container, last: Exit, isNewSandbox: boolean): void {
     const { exitCode, reason } = last.container;
     const key = `${pod.metadata.uid}/${spec.name}`;
     const isInit = pod.spec.initContainers?.includes(spec) === true;
+    if (isInit && isNewSandbox && runsOnce(pod)) this.#broken("restart policy", `${key} ran again under Never`);
     // In a new sandbox init containers run again.
     if (isInit && (isNewSandbox || spec.restartPolicy === "Always")) return;
     if (spec.restartPolicyRules?.some(({ exitCodes }) => exitCodes?.values?.includes(exitCode)) === true) return;
@@ -292,6 +303,13 @@ function mayAlwaysRestart(pod: Pod, name: string): boolean {
   const needsPort = pod.spec.containers.some(({ ports }) => ports !== undefined);
   const isLate = (pod.spec.volumes ?? []).some((volume) => volume.name === "late");
   return !hasEnded && !needsOthers && !needsPort && !isLate && spec.image === "busybox";
+}
+
+/** No regular container ever runs again. */
+function runsOnce({ spec: { restartPolicy, containers } }: Pod): boolean {
+  return containers.every((container) => {
+    return (container.restartPolicy ?? restartPolicy) === "Never" && container.restartPolicyRules === undefined;
+  });
 }
 
 function specOf(pod: Pod, name: string): Container | undefined {
