@@ -153,6 +153,47 @@ describe("a pod whose sandbox is lost", () => {
 });
 
 describe("a pod in a new sandbox", () => {
+  const spec: Partial<PodSpec> = {
+    initContainers: [container("i")],
+    containers: [container("a"), container("b"), container("c")],
+  };
+  const inNew = (name: string, more: Partial<ContainerStatus> = {}): ContainerStatus => ({
+    ...instance(name),
+    ...{ id: containerId(`new-${name}`), sandboxId: sandboxId("new"), restartCount: 1, ...more },
+  });
+  const old = [ended("i", 0), ended("a", 137), ended("b", 137), ended("c", 137)];
+  const initialized = inNew("i", { state: "exited", exitCode: 0 });
+
+  function starts(containers: readonly ContainerStatus[], context: Partial<PodActionsContext> = {}): string[] {
+    const status = testStatus([testSandbox({ id: sandboxId("new"), attempt: 1 })], [...containers, ...old]);
+    const { containersToStart } = computePodActions(testPod(spec), status, { ...plain, ...context });
+    return containersToStart.map(
+      (start) => `${start.restart ? "restart " : ""}${start.container.name}@${start.attempt}`,
+    );
+  }
+
+  test("starts its containers as in its first one: one after the other, in the order of the spec", () => {
+    assert.deepEqual(starts([initialized]), ["a@1", "b@1", "c@1"]);
+  });
+
+  test("starts one only after those before it, while their starts are in progress", () => {
+    assert.deepEqual(starts([initialized], { busy: new Set(["a"]) }), []);
+    const inHook = inNew("a");
+    assert.deepEqual(starts([inHook, initialized], { busy: new Set(["a"]) }), []);
+    assert.deepEqual(starts([inHook, initialized]), ["b@1", "c@1"]);
+  });
+
+  test("restarts one that has ended in it, and waits for no such restart", () => {
+    const again = inNew("a", { state: "exited", exitCode: 1 });
+    assert.deepEqual(starts([again, inNew("b"), initialized]), ["restart a@2", "c@1"]);
+    assert.deepEqual(starts([again, initialized], { busy: new Set(["a"]) }), ["b@1", "c@1"]);
+  });
+
+  test("keeps the back-off of exits in an earlier sandbox", () => {
+    const backOffEndsAt = ({ name }: Container): number | undefined => (name === "a" ? 9000 : undefined);
+    assert.deepEqual(starts([initialized], { backOffEndsAt }), ["b@1", "c@1"]);
+  });
+
   test("starts nothing that was lost with an earlier one and never restarts", () => {
     const lost = { ...instance("b", "unknown"), sandboxId: sandboxId("old") };
     const mixed = testPod({ restartPolicy: "Never", containers: [always("a"), container("b")] });

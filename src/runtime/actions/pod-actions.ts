@@ -220,18 +220,35 @@ function decideRegular(
   if (isLost && !restartsWhenKilled(pod, container)) return "over";
   const cause = startCause(pod, container, current, context);
   if (cause === undefined) return "over";
-  const isFirst = current === undefined || current.state === "created";
-  if (isFirst && isFirstStartBefore(pod, container, status, context)) return {};
-  return decideStart(container, "regular", current, cause, context);
+  const isFirst = instancesIn(status, container, sandbox).every(({ state }) => state === "created");
+  if (isFirst && isFirstStartBefore(pod, container, status, sandbox, context)) return {};
+  const decision = decideStart(container, "regular", current, cause, context);
+  const { start, kill } = decision;
+  // What has to be stopped first is an operation of its own.
+  return isFirst && start !== undefined && kill === undefined ? { start: inOrder(start) } : decision;
 }
 
-/** True while an earlier container of the spec is being started for the first time: first starts keep their order. */
-function isFirstStartBefore(pod: Pod, container: Container, status: PodStatus, context: PodActionsContext): boolean {
+/**
+ * True while an earlier container of the spec is being started for the first time in the sandbox: first starts keep
+ * their order.
+ */
+function isFirstStartBefore(
+  pod: Pod,
+  container: Container,
+  status: PodStatus,
+  sandbox: SandboxId,
+  context: PodActionsContext,
+): boolean {
   const ahead = pod.spec.containers.slice(0, pod.spec.containers.indexOf(container));
-  return ahead.some(({ name }) => {
-    const current = findContainer(status, name);
-    return context.busy.has(name) && current?.state !== "exited" && (current?.restartCount ?? 0) === 0;
+  return ahead.some((other) => {
+    const hasEnded = instancesIn(status, other, sandbox).some(({ state }) => state === "exited" || state === "unknown");
+    return context.busy.has(other.name) && !hasEnded;
   });
+}
+
+/** Only instances of the current sandbox count: in a new one the pod starts from the beginning. */
+function instancesIn(status: PodStatus, { name }: Container, sandbox: SandboxId): readonly ContainerStatus[] {
+  return status.containers.filter((each) => each.name === name && each.sandboxId === sandbox);
 }
 
 /** Ephemeral containers are started once, even before the pod is initialized, and never restarted. */

@@ -1,5 +1,5 @@
 import type { SimEntry } from "../life/node.ts";
-import { attemptOf, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
+import { nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
 import { forgetPod } from "./entry-data.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
 
@@ -15,8 +15,8 @@ const leastMs = 2000;
 
 /**
  * Rules for hooks and stops (design invariant 5) within one run: preStop at most once and before the stop signal, no
- * SIGKILL before the end of the grace period, sidecars after the containers that they serve, and a first start that
- * waits for postStart.
+ * SIGKILL before the end of the grace period, sidecars after the containers that they serve, and a first start in a
+ * sandbox that waits for postStart.
  */
 export class HookRules implements Rule {
   readonly #scene: Scene;
@@ -26,8 +26,10 @@ export class HookRules implements Rule {
   readonly #postStarts = new WeakMap<SimContainer, Hooked>();
   /** The run in which the container last got its stop signal. */
   readonly #stopped = new WeakMap<SimContainer, number>();
-  /** Simulated ms of podwright's first operation on a container, by `uid/name`. */
+  /** Simulated ms of podwright's first operation on a container in its pod's sandbox, by `uid/name`. */
   readonly #begun = new Map<string, number>();
+  /** The first instance of each container in each sandbox, by `sandbox/name`. */
+  readonly #firsts = new Map<string, SimContainer>();
   /** Pods that a shutdown of the machine gave less time, which they keep when it is cancelled. */
   readonly #shortened = new Set<string>();
 
@@ -37,6 +39,7 @@ export class HookRules implements Rule {
   }
 
   change({ type, podUid: uid, container, hook, timeoutMs = 0 }: WorldChange): void {
+    if (type === "sandboxStarted") forgetPod(uid, this.#begun);
     if (container === undefined) return;
     const { clock, node } = this.#scene;
     if (type === "hook" && hook?.kind === "preStop") this.#preStop(container, uid, hook.durationMs);
@@ -111,7 +114,9 @@ export class HookRules implements Rule {
 
   #started(container: SimContainer, uid: string): void {
     const { clock, world, node, pods } = this.#scene;
-    if (attemptOf(container) > 0) return;
+    const place = placeOf(container);
+    if (this.#firsts.has(place)) return;
+    this.#firsts.set(place, container);
     const names = (pods.get(uid)?.spec.containers ?? []).map(({ name }) => name);
     const own = names.indexOf(nameOf(container));
     for (const other of world.containers.values()) {
@@ -121,10 +126,14 @@ export class HookRules implements Rule {
       if (hooked?.life !== node.lives || index === -1 || index >= own) continue;
       // A container that could not be started in its turn does not delay later ones, and starts when possible.
       const begunMs = names.slice(index + 1, own + 1).map((name) => this.#begun.get(`${uid}/${name}`) ?? 0);
-      if (attemptOf(other) > 0 || Math.min(...begunMs) < other.startedMs) continue;
+      if (this.#firsts.get(placeOf(other)) !== other || Math.min(...begunMs) < other.startedMs) continue;
       // A call with a wrongly reported failure ends the wait, though the hook continues.
       if (hooked.endsAtMs <= clock.nowMs + callMs) continue;
       this.#broken("postStart is waited for", `${uid}: started while the hook of ${nameOf(other)} ran`);
     }
   }
+}
+
+function placeOf(container: SimContainer): string {
+  return `${container.sandboxId}/${nameOf(container)}`;
 }

@@ -47,6 +47,7 @@ import { Restarts } from "./restarts.ts";
 import type { RuleMaker } from "./rule.ts";
 import { running } from "./running.ts";
 import { Shutdowns } from "./shutdown.ts";
+import { StartOrder } from "./start-order.ts";
 import { StartOver } from "./start-over.ts";
 import { StatusRules } from "./status.ts";
 import { Stops } from "./stops.ts";
@@ -57,6 +58,7 @@ import { volumes } from "./volumes.ts";
 /** What must never happen, whatever fails, and what must hold once nothing fails any more. */
 export const rules: readonly RuleMaker[] = [
   containers,
+  (scene, broken) => new StartOrder(scene, broken),
   made,
   (scene, broken) => new Restarts(scene, broken),
   init,
