@@ -5,7 +5,7 @@ export const guardMutants: readonly Mutant[] = [
   {
     name: "changed-container-started-beside-itself",
     file: "src/runtime/actions/container-actions.ts",
-    from: "return { kill: { container: running, cause: changed, eventMessage }, start: again(changed) };",
+    from: "return { kill: { container: running, cause: changed, restarts: true, eventMessage }, start: again(changed) };",
     to: "return { start: again(changed) };",
   },
   {

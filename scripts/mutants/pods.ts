@@ -176,8 +176,8 @@ export const podMutants: readonly Mutant[] = [
   {
     name: "back-off-forgotten-at-restart",
     file: "src/pods/pod-checkpoint.ts",
-    from: "this.#restarts.remember(backOff);",
-    to: "void backOff;",
+    from: "this.#restarts.remember(backOff, stopped);",
+    to: "this.#restarts.remember([], stopped);",
   },
   {
     name: "back-off-does-not-grow",

@@ -11,7 +11,7 @@ import type { StartFailures } from "./start-failures.ts";
 interface Learners {
   readonly outage: Pick<RuntimeOutage, "failed">;
   readonly failures: Pick<StartFailures, "sandboxFailed" | "settled">;
-  readonly restarts: Pick<RestartTimes, "attempted" | "sandboxMade">;
+  readonly restarts: Pick<RestartTimes, "attempted" | "sandboxMade" | "stopped">;
   readonly checkpoint: Pick<PodCheckpoint, "save">;
   readonly resizing: Pick<PodResizing, "failed">;
   readonly observer: Pick<PodObserver, "acted">;
@@ -34,6 +34,10 @@ export function operationEvents(to: Learners): OperationEvents {
     resizeFailed: (error) => {
       to.outage.failed(error);
       to.resizing.failed(error, to.retryAtMs());
+    },
+    stopping: async (instances, cause) => {
+      for (const id of instances) to.restarts.stopped(id, cause);
+      await to.checkpoint.save();
     },
     attempted: (container, before) => {
       to.restarts.attempted(container, before);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testContainer, testPod, testStatus } from "../../test/support/observed.ts";
 import type { Container } from "../api/container.ts";
-import { podUid } from "../base/ids.ts";
+import { containerId, podUid } from "../base/ids.ts";
 import { SimClock } from "../sim/clock.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { keptSpec } from "../runtime/layout/kept-spec.ts";
@@ -75,6 +75,34 @@ test("a pod's start time and crash-loop back-offs survive a restart of podwright
   await scene.pass(700_000);
   const third = await scene.life();
   assert.equal(third.restarts.endsAt(web, exitAt(third.clock.now())), undefined, "expired, as it would have otherwise");
+});
+
+test("what was stopped to be restarted is known to the next run, until it is over", async () => {
+  const scene = new Scene();
+  const stopped = testContainer({ name: "web", state: "exited" });
+  const first = await scene.life();
+  first.restarts.stopped(stopped.id, { code: "LivenessProbeFailed", message: "its probe failed" });
+  await first.checkpoint.save();
+  const second = await scene.life();
+  const known = second.restarts.restartCause(stopped);
+  assert.deepEqual([known?.code, known?.message], ["LivenessProbeFailed", "its probe failed"]);
+  second.restarts.observe(testStatus([], [testContainer({ name: "web", id: containerId("next") }), stopped]));
+  await second.checkpoint.save();
+  assert.equal((await scene.life()).restarts.restartCause(stopped), undefined);
+  await first.checkpoint.stopping(undefined, removed);
+  assert.equal((await scene.life()).restarts.restartCause(stopped), undefined, "a pod that ends restarts nothing");
+});
+
+test("a record of an earlier version, and one with an unknown reason, are read", async () => {
+  const scene = new Scene();
+  await scene.files.makeDirectory("/kubelet/pods/uid-1", 0o750);
+  await scene.files.write(path, JSON.stringify({ startedAt: wallMs, backOff: [] }), 0o600);
+  assert.equal((await scene.life()).deadline.startedAt, wallMs);
+  const stopped = [{ id: "web-id", code: "Whatever", message: "of a later version" }];
+  await scene.files.write(path, JSON.stringify({ backOff: [], stopped }), 0o600);
+  const cause = (await scene.life()).restarts.restartCause(testContainer({ name: "web", state: "exited" }));
+  assert.equal(cause?.code, "UnknownCause");
+  assert.deepEqual(scene.warnings, []);
 });
 
 test("an unchanged checkpoint is not written again", async () => {

@@ -24,6 +24,8 @@ const Content = z.object({
   backOff: z.array(
     z.object({ key: z.string(), delayMs: z.number().min(0), updatedAt: z.int(), startsOver: z.string().optional() }),
   ),
+  /** Instances that were stopped to be restarted. Missing in records of earlier versions. */
+  stopped: z.array(z.object({ id: z.string(), code: z.string(), message: z.string() })).optional(),
   /** Its stop was requested; it never runs again. */
   ends: z.boolean().optional(),
   /** Why it ended, if it must not run again. */
@@ -55,8 +57,8 @@ export interface CheckpointDependencies {
 }
 
 /**
- * What neither the manifest nor the runtime knows of a pod: since when it is on the node, its crash-loop back-offs, and
- * why it ended. Stored in the pod's directory, so it is removed with the pod and survives a restart of podwright.
+ * What neither the manifest nor the runtime knows of a pod: since when it is on the node, its crash-loop back-offs, what
+ * was stopped to be restarted, and why it ended. Stored in the pod's directory, so it is removed with the pod and survives a restart of podwright.
  */
 export class PodCheckpoint {
   readonly #deps: CheckpointDependencies;
@@ -91,11 +93,11 @@ export class PodCheckpoint {
     try {
       if ((await files.stat(this.#path)) === undefined) return;
       const text = new TextDecoder().decode(await files.read(this.#path, maxBytes));
-      const { startedAt, backOff, ends = false, end } = Content.parse(JSON.parse(text));
+      const { startedAt, backOff, stopped, ends = false, end } = Content.parse(JSON.parse(text));
       this.#ends ||= ends;
       this.#end ??= end;
       if (startedAt !== undefined) this.#deadline.remember(startedAt);
-      this.#restarts.remember(backOff);
+      this.#restarts.remember(backOff, stopped);
       this.#saved = text;
     } catch (error) {
       log.warn("cannot read a pod checkpoint", { uid: this.#uid, error: errorMessage(error) });
@@ -116,9 +118,11 @@ export class PodCheckpoint {
     if (pod !== undefined) await this.#keep(pod);
     const { files, node, log } = this.#deps;
     const boot = this.#untilReboot ? await bootId(files) : this.#end?.boot;
+    const stops = this.#ends ? [] : this.#restarts.stops();
     const content = {
       startedAt: this.#deadline.startedAt,
       backOff: this.#restarts.delays(),
+      ...(stops.length > 0 && { stopped: stops }),
       ...(this.#ends && { ends: true }),
       ...(this.#end && { end: { ...this.#end, ...(boot !== undefined && { boot }) } }),
     };

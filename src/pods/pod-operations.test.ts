@@ -17,6 +17,7 @@ function operations(): PodOperations {
     attempted: ignore,
     settled: ignore,
     resizeFailed: ignore,
+    stopping: () => Promise.resolve(),
   };
   return new PodOperations(new ManualClock(), silentLog, { ...events, moved: ignore });
 }

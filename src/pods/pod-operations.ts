@@ -35,7 +35,10 @@ export interface Busy {
   readonly resizing: boolean;
 }
 
-export interface OperationEvents extends Pick<OperationProgress, "sandboxFailed" | "settled" | "resizeFailed"> {
+export interface OperationEvents extends Pick<
+  OperationProgress,
+  "sandboxFailed" | "settled" | "stopping" | "resizeFailed"
+> {
   /** From here on decisions about the pod resume, based on an observation with the sandbox. */
   readonly sandboxMade: (before: PodStatus) => void;
   /** `before`: the pod's status when the start was decided. */
@@ -157,6 +160,7 @@ export class PodOperations {
         this.#events.sandboxMade(running.before);
       },
       resizeFailed: (error) => this.#events.resizeFailed(error),
+      stopping: (instances, cause) => this.#events.stopping(instances, cause),
       attempted: (container) => this.#events.attempted(container, running.before),
       settled: (container, failure) => {
         running.pending.delete(container);

@@ -180,14 +180,25 @@ test("an exit that restarts the pod is known until its instance is removed, also
   }
 });
 
-test("an instance stopped for a restart is known until it is removed", () => {
-  const scene = new Scene();
-  const exited = scene.exit();
+test("an instance stopped for a restart is known until its successor runs or it is removed, also in the next run", () => {
   const cause = { code: "LivenessProbeFailed", message: "liveness probe failed" } as const;
-  scene.times.stopped(exited.id, cause);
-  assert.equal(scene.times.restartCause(exited), cause);
-  scene.times.observe(testStatus([], []));
-  assert.equal(scene.times.restartCause(exited), undefined);
+  const next = testContainer({ id: containerId("next"), name: "web" });
+  const isKnownWith = (...newer: readonly ContainerStatus[]): boolean[] => {
+    const scene = new Scene();
+    const exited = scene.exit();
+    scene.times.stopped(exited.id, cause);
+    const later = new Scene();
+    later.times.remember([], scene.times.stops());
+    return [scene, later].map(({ times }) => {
+      assert.deepEqual(times.restartCause(exited), cause);
+      times.observe(testStatus([], newer.length === 0 ? [] : [...newer, exited]));
+      assert.equal(times.stops().length, times.restarting.size);
+      return times.restartCause(exited) !== undefined;
+    });
+  };
+  assert.deepEqual(isKnownWith(), [false, false]);
+  assert.deepEqual(isKnownWith(next), [false, false]);
+  assert.deepEqual(isKnownWith({ ...next, state: "created" }), [true, true], "that one may be replaced");
 });
 
 test("a lost sandbox is recreated at once, the next ones after 10 s, 20 s …", async () => {

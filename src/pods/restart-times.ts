@@ -1,7 +1,8 @@
 import type { Container, ResourceRequirements } from "../api/container.ts";
 import { BackOff } from "../base/back-off.ts";
-import type { ContainerId } from "../base/ids.ts";
+import { type ContainerId, containerId } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
+import { causeCodeOf } from "../journal/vocabulary.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PodActions } from "../runtime/actions/pod-actions.ts";
 import { type ContainerStatus, findContainer, type PodStatus } from "../runtime/status/pod-status.ts";
@@ -14,6 +15,13 @@ export interface RememberedDelay {
   readonly updatedAt: number;
   /** The instance whose exit lengthened it, if that exit restarts the whole pod. */
   readonly startsOver?: string | undefined;
+}
+
+/** An instance that was stopped to be restarted, as it is stored over a restart of podwright. */
+export interface RememberedStop {
+  readonly id: string;
+  readonly code: string;
+  readonly message: string;
 }
 
 const initialMs = 10_000;
@@ -53,8 +61,8 @@ export class RestartTimes {
     this.#backOff = new BackOff(initialMs, maxMs, expiryMs);
   }
 
-  /** Restores the back-offs of an earlier run. */
-  remember(delays: readonly RememberedDelay[]): void {
+  /** Restores the back-offs and stops of an earlier run. */
+  remember(delays: readonly RememberedDelay[], stops: readonly RememberedStop[] = []): void {
     const { now, monotonic } = { now: this.#clock.now(), monotonic: this.#clock.monotonic() };
     this.#followJump();
     for (const delay of delays) {
@@ -62,12 +70,18 @@ export class RestartTimes {
       this.#delays.set(delay.key, delay);
       if (delay.startsOver !== undefined) this.#startOvers.add(delay.startsOver);
     }
+    for (const { id, code, message } of stops) this.stopped(containerId(id), { code: causeCodeOf(code), message });
   }
 
   /** The current back-offs, for {@link remember} in a later run. */
   delays(): RememberedDelay[] {
     this.#followJump();
     return [...this.#delays.values()];
+  }
+
+  /** The instances stopped to be restarted that have no successor yet, likewise. */
+  stops(): RememberedStop[] {
+    return [...this.#stopped].map(([id, { code, message }]) => ({ id, code, message }));
   }
 
   /** Notes the exits of a new observation and drops those of removed containers. */
@@ -80,7 +94,8 @@ export class RestartTimes {
     this.#exits = exits;
     const ids = new Set<string>(status.containers.map(({ id }) => id));
     for (const id of this.#startOvers) if (!ids.has(id)) this.#startOvers.delete(id);
-    for (const id of this.#stopped.keys()) if (!ids.has(id)) this.#stopped.delete(id);
+    const latest = latestRun(status);
+    for (const id of this.#stopped.keys()) if (!latest.has(id)) this.#stopped.delete(id);
     for (const id of this.#waived) if (!ids.has(id)) this.#waived.delete(id);
   }
 
@@ -129,12 +144,8 @@ export class RestartTimes {
     if (exited?.state === "exited") this.#grow(key(container), this.#exitOf(exited));
   }
 
-  /** Notes the stops of these actions. */
-  acting({ containersToKill, resize, restartAll }: PodActions): void {
-    for (const { container, cause, restarts } of containersToKill) {
-      if (restarts === true) this.stopped(container.id, cause);
-    }
-    for (const { kill } of resize?.restarts ?? []) this.stopped(kill.container.id, kill.cause);
+  /** Notes that a restart of all containers begins. */
+  acting({ restartAll }: PodActions): void {
     // A retry of a pod restart that has begun is the same restart.
     if (restartAll === undefined || this.#startOvers.has(restartAll.source.id)) return;
     const { container, source } = restartAll;
@@ -179,6 +190,13 @@ export class RestartTimes {
     const ago = this.#clock.now() - Number(container.finishedAt / 1_000_000n);
     return this.#clock.monotonic() - Math.max(0, ago);
   }
+}
+
+/** The newest instance of each container that has run: one that was only created may be replaced. */
+function latestRun({ containers }: PodStatus): ReadonlySet<ContainerId> {
+  const latest = new Map<string, ContainerId>();
+  for (const { id, name, state } of containers) if (state !== "created" && !latest.has(name)) latest.set(name, id);
+  return new Set(latest.values());
 }
 
 /** An image or resource change resets the back-off, as with upstream's key; the order of resources does not. */

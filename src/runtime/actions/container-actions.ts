@@ -44,7 +44,7 @@ function decideStop(
   const changed = hashChange(container, running);
   if (changed !== undefined) {
     const eventMessage = killWords(container, kind, "definition changed", true);
-    return { kill: { container: running, cause: changed, eventMessage }, start: again(changed) };
+    return { kill: { container: running, cause: changed, restarts: true, eventMessage }, start: again(changed) };
   }
   const unhealthy = context.unhealthy(container, running);
   if (unhealthy === undefined) return {};

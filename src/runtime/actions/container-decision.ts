@@ -23,7 +23,7 @@ export interface ContainerToStart {
   readonly kind: ContainerKind;
   /** The restart count of the new instance: the `attempt` of its CRI metadata. */
   readonly attempt: number;
-  /** True when an instance was started before: a restart waits for no sibling. */
+  /** True when an instance was started in the sandbox before: a restart waits for no sibling. */
   readonly restart: boolean;
   /** An instance that was created but never started: removed first, to free its attempt number. */
   readonly leftover: ContainerStatus | undefined;

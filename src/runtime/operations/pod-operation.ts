@@ -1,4 +1,6 @@
 import type { Container } from "../../api/container.ts";
+import type { ContainerId } from "../../base/ids.ts";
+import type { Cause } from "../../journal/entry.ts";
 
 /** {@link StartFailure.reason} of a container that could not be stopped, for its restart or for good. */
 export const killContainerError = "KillContainerError";
@@ -13,12 +15,17 @@ export interface StartFailure {
   readonly error?: unknown;
 }
 
-/** Events of an operation; each is emitted at most once. */
+/** Events of an operation; each is emitted at most once, or once per container. */
 export interface OperationProgress {
   /** The pod's sandbox could not be stopped or created: nothing was started. */
   sandboxFailed(failure: StartFailure): void;
   /** The pod's sandbox exists; from here on the containers are independent. */
   sandboxMade(): void;
+  /**
+   * The instances are about to be stopped to be restarted, whatever their exit codes. Resolves when that is recorded:
+   * another run of podwright could not know it otherwise. Never rejects.
+   */
+  stopping(instances: readonly ContainerId[], cause: Cause): Promise<void>;
   /** The container is being started: its volumes and sandbox exist. */
   attempted(container: Container): void;
   /** The container was started, or failed to start. */

@@ -1,4 +1,5 @@
 import type { Pod } from "../../api/pod.ts";
+import { restartsWhenKilled } from "../../api/restart-policy.ts";
 import type { Places } from "../../base/places.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { bothEnded } from "../../base/side-by-side.ts";
@@ -48,6 +49,8 @@ export interface SyncParts {
 /** The sandbox for the containers, at the time of their start. */
 type SandboxLookup = (cause: Cause, signal: AbortSignal) => Promise<StartSandbox>;
 
+type RestartStep = (progress: OperationProgress, signal: AbortSignal) => Promise<void>;
+
 /** Carries out the decision for one pod (upstream's SyncPod, from step 2 on). */
 export class PodSync {
   readonly #effects: Effects;
@@ -65,9 +68,8 @@ export class PodSync {
   }
 
   /**
-   * The operations of a decision. The first start of a pod is one operation in spec order, so that a service mesh's
-   * proxy is up before the application; each restart is an operation of its own and
-   * waits for no sibling.
+   * The operations of a decision. First starts in a sandbox are one operation in spec order, so that a service mesh's
+   * proxy is up before the application; each restart is an operation of its own and waits for no sibling.
    */
   operations(actions: PodActions): PodOperation[] {
     const { createSandbox: creation, sandbox, restartAll } = actions;
@@ -84,9 +86,9 @@ export class PodSync {
     const alone = firstStarts.filter(({ kind }) => kind === "ephemeral").map((start) => [start]);
     const groups = ordered.length === 0 ? alone : [ordered, ...alone];
     const operations = groups.map((starts) => this.#firstStart(starts, current));
-    const killOf = (name: string): ((signal: AbortSignal) => Promise<void>) | undefined => {
+    const killOf = (name: string): RestartStep | undefined => {
       const kill = actions.containersToKill.find(({ container }) => container.name === name);
-      return kill && ((signal) => this.#kill(sandbox, kill, signal));
+      return kill && ((...beside) => this.#kill(sandbox, kill, ...beside));
     };
     for (const start of restarts) {
       const { name } = start.container;
@@ -113,7 +115,7 @@ export class PodSync {
         const withoutNetwork = this.#networkFailure(cause);
         if (withoutNetwork !== undefined) return progress.sandboxFailed(withoutNetwork);
         try {
-          if (actions.killPod !== undefined) await this.#stopAll(actions.killPod, signal);
+          if (actions.killPod !== undefined) await this.#stopAll(actions.killPod, progress, signal);
           // Before the sandbox, since a pod that waits for a volume needs none, and before a slot among the starts:
           // neither costs the runtime anything.
           const [volumes] = await bothEnded(
@@ -150,18 +152,14 @@ export class PodSync {
   }
 
   /** Stops the running instance, if any, and starts the next, if any. */
-  #restart(
-    name: string,
-    kill: ((signal: AbortSignal) => Promise<void>) | undefined,
-    start: ((progress: OperationProgress, signal: AbortSignal) => Promise<void>) | undefined,
-  ): PodOperation {
+  #restart(name: string, kill: RestartStep | undefined, start: RestartStep | undefined): PodOperation {
     return {
       name: `${start === undefined ? "stop" : "restart"} container ${name}`,
       containers: [name],
       wholePod: false,
       run: async (progress, signal) => {
         try {
-          await kill?.(signal);
+          await kill?.(progress, signal);
           await start?.(progress, signal);
           progress.settled(name, undefined);
         } catch (error) {
@@ -174,7 +172,7 @@ export class PodSync {
 
   #resize(sandbox: SandboxStatus, resize: PodResize, current: SandboxLookup): PodOperation {
     const steps = {
-      stop: (kill: ContainerToKill, signal: AbortSignal) => this.#stop(sandbox, kill, signal),
+      stop: this.#stop.bind(this, sandbox),
       resize: (signal: AbortSignal) => this.#parts.resizer.resize(this.#pod, sandbox, resize, signal),
       start: this.#startOne.bind(this, current),
     };
@@ -235,27 +233,48 @@ export class PodSync {
     return new StartPlace(this.#parts.starts, this.#effects.clock);
   }
 
-  /** Stops the rest of the pod. */
-  async #stopAll(cause: Cause, signal: AbortSignal): Promise<void> {
+  /** Stops the rest of the pod, to start it in another sandbox. */
+  async #stopAll(cause: Cause, progress: OperationProgress, signal: AbortSignal): Promise<void> {
+    const remains = remainsOf(this.#status);
+    const again = remains.containers.filter(({ name }) => {
+      return this.#pod.spec.containers.some((own) => own.name === name && restartsWhenKilled(this.#pod, own));
+    });
+    if (again.length > 0) {
+      await progress.stopping(
+        again.map(({ id }) => id),
+        cause,
+      );
+    }
     const target = { ref: this.#ref, pod: this.#pod, graceSeconds: gracePeriodSeconds(this.#pod), cause };
-    await this.#parts.stopper.stopPod(target, remainsOf(this.#status), signal);
+    await this.#parts.stopper.stopPod(target, remains, signal);
   }
 
   /** @throws StartError */
-  async #kill(sandbox: SandboxStatus, kill: ContainerToKill, signal: AbortSignal): Promise<void> {
+  async #kill(
+    sandbox: SandboxStatus,
+    kill: ContainerToKill,
+    progress: OperationProgress,
+    signal: AbortSignal,
+  ): Promise<void> {
     try {
-      await this.#stop(sandbox, kill, signal);
+      await this.#stop(sandbox, kill, progress, signal);
     } catch (error) {
       signal.throwIfAborted();
       throw new StartError(killContainerError, errorMessage(error), { cause: error });
     }
   }
 
-  #stop({ ips }: SandboxStatus, kill: ContainerToKill, signal: AbortSignal): Promise<void> {
+  async #stop(
+    { ips }: SandboxStatus,
+    kill: ContainerToKill,
+    progress: OperationProgress,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (kill.restarts === true) await progress.stopping([kill.container.id], kill.cause);
     const graceSeconds = containerGraceSeconds(this.#pod, kill.graceSeconds);
     const container = { ...kill.container, eventMessage: kill.eventMessage };
     const target = { ref: this.#ref, pod: this.#pod, graceSeconds, cause: kill.cause };
-    return this.#parts.stopper.stopContainer({ ...target, container, sandboxIPs: ips }, signal);
+    await this.#parts.stopper.stopContainer({ ...target, container, sandboxIPs: ips }, signal);
   }
 
   /** The runtime would create the sandbox and tear it down again: the pod waits until the network is ready. */

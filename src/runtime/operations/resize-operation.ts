@@ -6,7 +6,7 @@ import { failureOf } from "./start-error.ts";
 
 /** The steps of a resize. */
 export interface ResizeSteps {
-  stop(kill: ContainerToKill, signal: AbortSignal): Promise<void>;
+  stop(kill: ContainerToKill, progress: OperationProgress, signal: AbortSignal): Promise<void>;
   /** Changes the cgroups. */
   resize(signal: AbortSignal): Promise<void>;
   start(start: ContainerToStart, progress: OperationProgress, signal: AbortSignal): Promise<void>;
@@ -26,7 +26,7 @@ export function resizeOperation(steps: ResizeSteps, { updates, restarts }: PodRe
     resizes: true,
     run: async (progress, signal) => {
       try {
-        const stops = restarts.map(({ kill }) => steps.stop(kill, signal));
+        const stops = restarts.map(({ kill }) => steps.stop(kill, progress, signal));
         await settleAll("stops for a resize", stops);
         await steps.resize(signal);
       } catch (error) {

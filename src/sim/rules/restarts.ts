@@ -95,6 +95,7 @@ export class Restarts implements Rule {
     if (what === "StartRetry") this.#retries(entry);
     // The user ends its back-offs.
     if (what === "RetryRequested") this.#forget(entry.pod?.uid ?? "");
+    if (what === "ComputePodActions") this.#decided(entry);
     if (isRejection(what) || ["Preempting", "PodEvicted", "Terminated"].includes(what)) this.#end(entry.pod?.uid ?? "");
     const last = this.#lastExit.get(whereOf(entry));
     // From the first step of stopping it, its exit is no success: it may precede the end of its hook.
@@ -193,6 +194,18 @@ export class Restarts implements Rule {
     const waitMs = until - time;
     if (cause?.code !== "RestartAllContainers" || waitMs <= retryMs + roundingMs) return;
     this.#broken("back-off", `${pod?.uid}/${container} retries a restart of all containers after ${waitMs} ms`);
+  }
+
+  /** What is to be stopped for its restart counts as stopped: podwright records that before, and may be killed then. */
+  #decided({ pod, message }: SimEntry): void {
+    const uid = pod?.uid ?? "";
+    const stopped = message.matchAll(/\b(?:stop|restart) container (\S+) (?:\(|to resize)/gu);
+    const names = new Set([...stopped].map(([, name]) => name));
+    for (const container of this.#scene.world.containers.values()) {
+      const isOwn = container.config.labels["io.kubernetes.pod.uid"] === uid;
+      const isStopped = names.has(nameOf(container)) || /^stop the pod\b.*; create sandbox\b/u.test(message);
+      if (isOwn && isStopped) this.#stopping.add(container);
+    }
   }
 
   #exited(container: SimContainer, uid: string): void {
