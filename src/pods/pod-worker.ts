@@ -22,6 +22,7 @@ import { PodResizing } from "./pod-resize.ts";
 import { PodObserver } from "./pod-observer.ts";
 import { PodTermination } from "./pod-termination.ts";
 import { withoutInstances } from "./post-start-hooks.ts";
+import { Pruning } from "./pruning.ts";
 import { type Rival, rivalRetryMs, Rivals } from "./rivals.ts";
 import { RestartTimes } from "./restart-times.ts";
 import { RuntimeOutage } from "./runtime-outage.ts";
@@ -61,6 +62,7 @@ export class PodWorker {
   #forgotten: Cause | undefined;
   readonly #schedule: StepSchedule;
   readonly #observer: PodObserver;
+  readonly #pruning: Pruning;
   /** The latest decision, for its waits. */
   #actions: PodActions | undefined;
   readonly #failures = new StartFailures();
@@ -81,6 +83,7 @@ export class PodWorker {
     this.#pod = pod;
     this.#isStatic = pod !== undefined && isStaticPod(pod);
     this.#observer = new PodObserver(deps, ref, this.uid, after);
+    this.#pruning = new Pruning(deps, ref, this.#observer);
     this.#restarts = new RestartTimes(deps.effects.clock, deps.config.maxContainerRestartPeriodMs);
     this.#decisions = new DecisionLog(deps.effects.journal, deps.effects.clock, ref, this.#failures);
     this.#activeDeadline = new ActiveDeadline(deps.effects.clock);
@@ -147,6 +150,7 @@ export class PodWorker {
     const { cause } = ending;
     this.#enter(to);
     this.#step.abort(new CalledOff(cause));
+    this.#pruning.cancel(new CalledOff(cause));
     // What they started is not in the last observation, and has its place in the stop order.
     if (this.#operations.end(new CalledOff(cause)) > 0) this.#observer.acted();
     // Immediately: the next step may have to wait for the runtime, and podwright may be killed before it.
@@ -296,7 +300,7 @@ export class PodWorker {
     }
     const { killPod: end, graces } = actions;
     if (end && !actions.createSandbox) return this.terminate(completed(end, gracePeriodSeconds(pod), graces));
-    await this.#prune(status, signal);
+    this.#pruning.begin(status, this.#signal);
     // Creating a sandbox prepares the pod and mounts its volumes. Starts in progress keep the resources they were
     // decided with, and are resized with the pod.
     const makesSandbox = actions.createSandbox !== undefined;
@@ -335,13 +339,6 @@ export class PodWorker {
     for (const operation of operations) this.#operations.launch(operation, status, signal);
   }
 
-  /** Dead containers and sandboxes of the pod. */
-  async #prune(status: PodStatus, signal: AbortSignal): Promise<void> {
-    const { config, runtime } = this.#deps;
-    const isPruned = await runtime.collectGarbage(this.ref, status, config.garbage, signal);
-    if (isPruned) this.#observer.acted("requestInspectAfresh");
-  }
-
   async #terminating(state: Terminating | Terminated, status: PodStatus, signal: AbortSignal): Promise<void> {
     const { cause } = state.ending;
     const next = this.#termination.next(state, status);
@@ -367,9 +364,10 @@ export class PodWorker {
       const isRemembered = await this.#termination.release(this.ref, state, signal);
       if (!isRemembered) this.#schedule.by(this.#after(retryDelayMs), resync);
       this.#state = { ...state, released: true, recorded: isRemembered };
-      await this.#prune(status, signal);
+      this.#pruning.begin(status, this.#signal);
       return;
     }
+    await this.#pruning.end(new CalledOff(this.#forgotten));
     await this.#termination.remove(this, state, { status, cause: this.#forgotten }, signal);
     this.#enter({ kind: "finished" });
   }
