@@ -58,7 +58,8 @@ export interface CheckpointDependencies {
 
 /**
  * What neither the manifest nor the runtime knows of a pod: since when it is on the node, its crash-loop back-offs, what
- * was stopped to be restarted, and why it ended. Stored in the pod's directory, so it is removed with the pod and survives a restart of podwright.
+ * was stopped to be restarted, and why it ended. Stored in the pod's directory, so it is removed with the pod and survives
+ * a restart of podwright.
  */
 export class PodCheckpoint {
   readonly #deps: CheckpointDependencies;

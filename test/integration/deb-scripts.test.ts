@@ -34,8 +34,9 @@ podwright() {
 words() {
   sh -c 'while :; do sleep 0.1; done' "$@" >/dev/null &
 }
+# Once each: a child that does not run its own program yet has its parent's words.
 living() {
-  pgrep -fa "$1" | cut -d ' ' -f 2- | sort
+  pgrep -fa "$1" | cut -d ' ' -f 2- | sort -u
 }
 `;
 
