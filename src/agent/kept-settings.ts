@@ -28,9 +28,7 @@ type StateLayout = Pick<
  */
 export async function runtimeOfPods(files: SettingsFiles, layout: StateLayout): Promise<string | undefined> {
   try {
-    const kept = await readSettings(files, layout.engineSettings);
-    if (kept === undefined || !(await hasPods(files, layout))) return undefined;
-    return kept.runtimeEndpoint ?? layout.containerd.endpoint;
+    return await runtimeIn(await readSettings(files, layout.engineSettings), files, layout);
   } catch {
     // The engine reports it, and other commands need root.
     return undefined;
@@ -79,7 +77,7 @@ export class KeptSettings {
   async choose(asked: AskedSettings): Promise<EngineSettings> {
     const path = this.#layout.engineSettings;
     const kept = await this.#read();
-    const ofPods = await runtimeOfPods(this.#files, this.#layout);
+    const ofPods = await runtimeIn(kept, this.#files, this.#layout).catch(() => undefined);
     const runtimeEndpoint = chosenRuntime(asked.runtimeEndpoint, ofPods, this.#layout);
     if (runtimeEndpoint !== asked.runtimeEndpoint) {
       this.#log.info("using the runtime of the engine before", { path, runtimeEndpoint });
@@ -125,6 +123,16 @@ export class KeptSettings {
       return undefined;
     }
   }
+}
+
+/** {@link runtimeOfPods} by the record. @throws FileError */
+async function runtimeIn(
+  kept: EngineSettings | undefined,
+  files: Pick<Files, "list">,
+  layout: StateLayout,
+): Promise<string | undefined> {
+  if (kept === undefined || !(await hasPods(files, layout))) return undefined;
+  return kept.runtimeEndpoint ?? layout.containerd.endpoint;
 }
 
 /** Undefined: no engine left one. @throws FileError; Error for a damaged record */
