@@ -142,7 +142,6 @@ export const managerMutants: readonly Mutant[] = [
   },
   {
     name: "static-pod-ends-a-look-late",
-    lives: "cluster",
     file: "src/status/transitions.ts",
     from: 'return phase === "Pending" ? ended.phase : phase;',
     to: "return phase.length > 0 ? ended.phase : phase;",

@@ -34,6 +34,7 @@ import { memoryQos } from "./memory-qos.ts";
 import { messages } from "./messages.ts";
 import { mirrorPods } from "./mirror-pods.ts";
 import { names } from "./names.ts";
+import { phases } from "./phases.ts";
 import { ports } from "./ports.ts";
 import { postStart } from "./post-start.ts";
 import { Preemptions } from "./preemption.ts";
@@ -98,6 +99,7 @@ export const rules: readonly RuleMaker[] = [
   memoryQos,
   history,
   (scene, broken) => new StatusRules(scene, broken),
+  phases,
   (scene, broken) => new Conditions(scene, broken),
   journal,
   pace,
