@@ -258,7 +258,7 @@ describe("a pod with init containers whose sandbox is recreated", () => {
   const done = ["i", "j"].map((name) => runtimeContainer(name, { state: "exited" }));
   const podStatus = runtimeStatus(withInit, [...done, runtimeContainer("s"), runtimeContainer("c")]);
   const before = generateAPIPodStatus(statusInputs(withInit, { podStatus }));
-  const phaseWith = (made: readonly RuntimeContainerStatus[], sandboxes = anew): string => {
+  const statusWith = (made: readonly RuntimeContainerStatus[], sandboxes = anew, previous = before): PodStatus => {
     const here = made.map((each) => ({
       ...each,
       id: containerId(`${each.name}-1`),
@@ -266,29 +266,38 @@ describe("a pod with init containers whose sandbox is recreated", () => {
       restartCount: 1,
     }));
     const seen = runtimeStatus(withInit, [...here, ...old], sandboxes);
-    return generateAPIPodStatus(statusInputs(withInit, { podStatus: seen, previous: before })).phase;
+    return generateAPIPodStatus(statusInputs(withInit, { podStatus: seen, previous }));
   };
 
   test("is Running as long as there is no new sandbox", () => {
     assert.equal(before.phase, "Running");
-    assert.equal(phaseWith([], [dead]), "Running");
+    assert.equal(statusWith([], [dead]).phase, "Running");
   });
 
   test("is Pending from then on until a regular container is created in it, without flapping", () => {
     const made: RuntimeContainerStatus[] = [];
-    const phases = [phaseWith(made)];
+    const shown = [statusWith(made)];
+    const show = (...containers: readonly RuntimeContainerStatus[]): void => {
+      shown.push(statusWith(containers, anew, shown.at(-1)));
+    };
     for (const [name, end] of [
       ["i", 0],
       ["s", undefined],
       ["j", 0],
     ] as const) {
       for (const state of ["created", "running", ...(end === undefined ? [] : (["exited"] as const))] as const) {
-        phases.push(phaseWith([...made, runtimeContainer(name, { state })]));
+        show(...made, runtimeContainer(name, { state }));
       }
       made.push(runtimeContainer(name, { state: end === undefined ? "running" : "exited" }));
     }
-    assert.deepEqual(new Set(phases), new Set(["Pending"]));
-    assert.equal(phaseWith([...made, runtimeContainer("c")]), "Running");
+    assert.deepEqual(new Set(shown.map(({ phase }) => phase)), new Set(["Pending"]));
+    show(...made, runtimeContainer("c", { state: "created" }));
+    assert.equal(shown.at(-1)?.phase, "Running");
+    // It could not be started, and is made once more.
+    show(...made);
+    assert.equal(shown.at(-1)?.phase, "Running");
+    show(...made.slice(0, -1));
+    assert.equal(shown.at(-1)?.phase, "Pending");
   });
 
   test("stays Running while a container runs its postStart hook and its previous instance is removed", () => {
@@ -311,7 +320,7 @@ describe("a pod with init containers whose sandbox is recreated", () => {
   });
 
   test("stays Pending while an init container fails in it", () => {
-    assert.equal(phaseWith([runtimeContainer("i", { state: "exited", exitCode: 1 })]), "Pending");
+    assert.equal(statusWith([runtimeContainer("i", { state: "exited", exitCode: 1 })]).phase, "Pending");
   });
 });
 

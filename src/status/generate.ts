@@ -1,4 +1,5 @@
 import { isV6, onePerFamily } from "../base/ip.ts";
+import { isSidecar } from "../api/all-containers.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodPhase, PodStatus } from "../api/status.ts";
 import { formatTime } from "../base/time.ts";
@@ -108,7 +109,8 @@ function nextPhase(inputs: StatusInputs, statuses: readonly ContainerStatus[]): 
 }
 
 function phaseOfContainers(inputs: StatusInputs, statuses: readonly ContainerStatus[]): PodPhase {
-  const { pod, podStatus, podIsTerminal, isInitialized: initialized = hasRegularInSandbox(pod, podStatus) } = inputs;
+  const { pod, podStatus, podIsTerminal, isInitialized = hasRegularInSandbox(pod, podStatus) } = inputs;
+  const initialized = isInitialized || staysInitialized(inputs, statuses);
   const counted = initialized ? statuses : ofThisBeginning(pod, podStatus, statuses);
   const restarted = pod.spec.containers.filter((container) => {
     return isRestarted(inputs, container, findContainer(podStatus, container.name));
@@ -132,6 +134,20 @@ function ofThisBeginning(
     const instance = findContainer(podStatus, name);
     return instance === undefined || (instance.sandboxId === newest.id && instance.state !== "created");
   });
+}
+
+/**
+ * The only sign of a Running pod's initialization may be a container that was created and could not be started: until
+ * the next attempt nothing shows it but the init containers, which have all had their turn in this sandbox.
+ */
+function staysInitialized({ pod, podStatus, previous }: StatusInputs, statuses: readonly ContainerStatus[]): boolean {
+  const last = pod.spec.initContainers?.at(-1);
+  const [newest] = podStatus.sandboxes;
+  if (previous?.phase !== "Running" || newest?.ready !== true || last === undefined) return false;
+  const instance = findContainer(podStatus, last.name);
+  if (instance === undefined || instance.sandboxId !== newest.id) return false;
+  if (instance.state === "exited") return isSidecar(last) || instance.exitCode === 0;
+  return instance.state === "running" && statuses.some(({ name, started }) => name === last.name && started === true);
 }
 
 /** The end of a pod must not be visible before its last container has stopped. */
