@@ -248,11 +248,12 @@ export class Node {
     return [...wanted, ...this.#kubelet.pods.list().flatMap(({ view }) => view.pod ?? [])];
   }
 
-  /** Calls back when a pod has a new status or is gone, until disposed of. It must not throw. */
+  /** Calls back when a pod has a new status, has ended or is gone, until disposed of. It must not throw. */
   watchPods(listener: (news: PodNews) => void): Disposable {
     const refs = this.nodePods().map(({ pod: { metadata } }) => metadata);
-    const pod = (uid: PodUid): Pod | undefined => this.#kubelet.pods.get(uid);
-    return watchPods({ statuses: this.#kubelet.statuses, pod, refs, gone: this.#gone }, listener);
+    const { statuses, workers, pods } = this.#kubelet;
+    const pod = (uid: PodUid): Pod | undefined => pods.get(uid);
+    return watchPods({ statuses, workers, pod, refs, gone: this.#gone }, listener);
   }
 
   /** Pods as metrics count them. */

@@ -35,7 +35,10 @@ interface VolumesView {
 /** Runs the pods that are wanted. What its managers are built of is in `managers.ts`; what they do is theirs. */
 export class Kubelet {
   readonly pods: KnownPods;
-  readonly workers: Pick<PodWorkers, "wake" | "objectsChanged" | "networkUp" | "plans" | "onRemoved" | "retryNow">;
+  readonly workers: Pick<
+    PodWorkers,
+    "wake" | "objectsChanged" | "networkUp" | "plans" | "onEnded" | "onRemoved" | "retryNow"
+  >;
   /** The statuses of pods, for publishers. */
   readonly statuses: StatusManager;
   readonly probes: Pick<ProbeManager, "results">;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { deaf, podOf, Scene } from "../../test/support/sim-scene.ts";
+import { deaf, ends as exits, podOf, Scene } from "../../test/support/sim-scene.ts";
 
 test("a pod that returns with its UID before it is gone counts as restarted, static or not, once it starts", async () => {
   const scene = new Scene();
@@ -38,4 +38,24 @@ test("failed inspections do not bring back a removed pod", async () => {
   await scene.pass(60_000);
   const ends = scene.entries("PodTerminating", "PodFinished").map(({ what }) => what);
   assert.deepEqual(ends, ["PodTerminating", "PodFinished"]);
+});
+
+test("a pod that ends by itself is reported once, after its last status, and a rejected one is not", async () => {
+  const scene = new Scene({ cpu: "1" });
+  const seen: string[] = [];
+  scene.node.ask(
+    ({ kubelet }) => void kubelet.workers.onEnded((uid) => void seen.push(`${uid} ${scene.status(uid)?.phase}`)),
+  );
+  scene.node.add(podOf({ containers: [exits("c", 1000, 0)], restartPolicy: "Never" }));
+  const resources = { requests: { cpu: "2" } };
+  scene.node.add(podOf({ containers: [deaf("c", { resources })] }, "uid-2", "large"));
+  await scene.pass(300_000);
+  assert.equal(scene.status("uid-2")?.phase, "Failed");
+  assert.deepEqual(seen, ["uid-1 Succeeded"]);
+  scene.node.remove("uid-1");
+  await scene.pass(60_000);
+  // Under its UID it is another pod.
+  scene.node.add(podOf({ containers: [exits("c", 1000, 1)], restartPolicy: "Never" }));
+  await scene.pass(60_000);
+  assert.deepEqual(seen, ["uid-1 Succeeded", "uid-1 Failed"]);
 });

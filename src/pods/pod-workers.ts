@@ -53,6 +53,9 @@ export class PodWorkers {
   readonly #removed = new Map<PodUid, Observation>();
   #listener: WorkersListener | undefined;
   readonly #removedPods = new Emitter<PodUid>();
+  /** Pods that have ended and are still here. */
+  readonly #ended = new Set<PodUid>();
+  readonly #endedPods = new Emitter<PodUid>();
   #signal: AbortSignal | undefined;
 
   constructor(deps: WorkerDependencies) {
@@ -67,6 +70,14 @@ export class PodWorkers {
   /** Calls back with each pod that is gone from the node, after all other listeners. */
   onRemoved(listener: (uid: PodUid) => void): void {
     this.#removedPods.on(listener);
+  }
+
+  /**
+   * Calls back once with each pod that has ended and released its resources while some source may still have it, after
+   * its last status, until disposed of. A rejected pod never began.
+   */
+  onEnded(listener: (uid: PodUid) => void): Disposable {
+    return this.#endedPods.on(listener);
   }
 
   /** Runs the workers until the signal aborts; pods then stay as they are. */
@@ -301,10 +312,15 @@ export class PodWorkers {
     const { ref, state } = view;
     if (state.kind !== "terminated") return;
     this.#listener?.stopped(this.#workers.get(ref.uid)?.forgotten !== true);
-    if (state.released) this.#listener?.released(ref.uid);
+    if (!state.released) return;
+    this.#listener?.released(ref.uid);
+    if (state.ending.outcome === "refused" || this.#ended.has(ref.uid)) return;
+    this.#ended.add(ref.uid);
+    this.#endedPods.emit(ref.uid);
   }
 
   #tellRemoved(uid: PodUid): void {
+    this.#ended.delete(uid);
     this.#listener?.removed(uid);
     this.#removedPods.emit(uid);
   }

@@ -33,6 +33,7 @@ export class StatusManager {
   readonly #journal: Recorder;
   readonly #statuses = new Map<PodUid, VersionedStatus>();
   readonly #changes = new Emitter<StatusChange>();
+  readonly #continued = new Emitter<Pick<StatusChange, "pod" | "status">>();
   readonly #removals = new Emitter<PodUid>();
   #lastVersion = 0;
 
@@ -85,7 +86,10 @@ export class StatusManager {
     const ref = podRef(pod);
     const { uid } = ref;
     const before = this.#statuses.get(uid);
-    if (before !== undefined && isSame(before.status, status)) return false;
+    if (before !== undefined && isSame(before.status, status)) {
+      if (before.version === 0) this.#continued.emit({ pod: ref, status });
+      return false;
+    }
     const problem = illegalTransition(pod, before?.status, status);
     if (problem !== undefined) {
       this.#journal.record({ kind: "note", what: "StatusRefused", message: problem, pod: ref, cause });
@@ -112,6 +116,14 @@ export class StatusManager {
   /** Calls `listener` after each change, in order, until disposed of. It must not throw. */
   onChange(listener: (change: StatusChange) => void): Disposable {
     return this.#changes.on(listener);
+  }
+
+  /**
+   * Calls `listener`, likewise, when a pod still has the status of an earlier run: that is no change, but the first status
+   * of this run. May be called repeatedly.
+   */
+  onContinued(listener: (first: Pick<StatusChange, "pod" | "status">) => void): Disposable {
+    return this.#continued.on(listener);
   }
 
   /** Calls `listener` with the UID of each forgotten pod, likewise. */
