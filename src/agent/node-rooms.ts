@@ -1,5 +1,6 @@
 import type { ApiClient } from "../api-client/client.ts";
 import { CsiRoom } from "../csi/csi-room.ts";
+import { ResourceSlices } from "../node/resource-slices.ts";
 import { NodeSetup } from "../node-setup/node-setup.ts";
 import { UtilityChains } from "../firewall/utility-chains.ts";
 import { pluginClient } from "../grpc/plugin-client.ts";
@@ -33,6 +34,7 @@ export function nodeRooms(
   return [
     setupRoom(daemon, prepared, config, journal),
     ...pluginRooms(daemon, prepared, journal, client),
+    ...(client === undefined ? [] : [slicesRoom(daemon, prepared, journal, client)]),
     ...(shutdownPeriods.length > 0 ? [shutdownRoom(daemon, prepared, journal)] : []),
     ...(makesUtilityChains ? [new UtilityChains({ clock, log, processes })] : []),
   ];
@@ -63,6 +65,16 @@ function pluginRooms(
     `${rootDirectory}/plugins_registry`,
   );
   return [csi, registry];
+}
+
+function slicesRoom(
+  { ports, log: parent }: FromDaemon,
+  { nodeName }: FromPrepared,
+  journal: Recorder,
+  client: ApiClient,
+): Room {
+  const { clock, random } = ports;
+  return new ResourceSlices({ client, clock, random, journal, log: parent.child({ component: "node" }), nodeName });
 }
 
 function setupRoom(

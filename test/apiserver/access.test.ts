@@ -185,6 +185,21 @@ describe("a node", () => {
     assert.equal((await node.request("DELETE", path, { body: { gracePeriodSeconds: 0 } })).code, 200);
     assert.equal((await node.request("DELETE", `${pods}/${foreign}`)).code, 403);
   });
+  it("may delete its own resource slices, selected by their node", async () => {
+    const slices = "/apis/resource.k8s.io/v1/resourceslices";
+    for (const nodeName of ["node1", "node2"]) {
+      const metadata = { name: `${nodeName}-${count}` };
+      server.admin.create({ apiVersion: "resource.k8s.io/v1", kind: "ResourceSlice", metadata, spec: { nodeName } });
+    }
+    for (const query of ["", "?fieldSelector=spec.nodeName%3Dnode2"]) {
+      assert.equal((await node.request("DELETE", `${slices}${query}`)).code, 403, query);
+    }
+    const deleted = await node.request("DELETE", `${slices}?fieldSelector=spec.nodeName%3Dnode1`);
+    assert.equal(deleted.code, 200, deleted.text);
+    assert.equal(server.admin.find("resourceslices", `node1-${count}`), undefined);
+    assert.notEqual(server.admin.find("resourceslices", `node2-${count}`), undefined);
+    assert.equal((await node.request("DELETE", `${slices}/node2-${count}`)).code, 403);
+  });
   it("may read the secrets and config maps that its pods refer to, one by one", async () => {
     for (const name of ["used", "unused"]) {
       server.admin.create({ apiVersion: "v1", kind: "Secret", metadata: { name: `${name}-${count}` } });

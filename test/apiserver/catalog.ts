@@ -145,6 +145,9 @@ export const catalog: readonly Resource[] = [
   resource("storage.k8s.io/v1", "storageclasses", "StorageClass", false, { shortNames: ["sc"] }),
   resource("storage.k8s.io/v1", "volumeattachments", "VolumeAttachment", false, withStatus),
   resource("discovery.k8s.io/v1", "endpointslices", "EndpointSlice", true),
+  resource("resource.k8s.io/v1", "resourceslices", "ResourceSlice", false, {
+    selectable: ["spec.nodeName", "spec.driver"],
+  }),
 ];
 
 /** The resource of a path, or undefined. */

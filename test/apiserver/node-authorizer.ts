@@ -61,6 +61,8 @@ export class NodeAuthorizer {
         return this.#node(node, request);
       case "pods":
         return this.#pod(node, request);
+      case "resourceslices":
+        return this.#slice(node, request);
       default:
         return nodeRules.some((rule) => ruleAllows(rule, request));
     }
@@ -135,13 +137,27 @@ export class NodeAuthorizer {
   #pod(node: string, request: AccessRequest): boolean | string {
     const { verb, subresource, namespace, name, fieldSelector } = request;
     if (!read.includes(verb) || subresource !== "") return nodeRules.some((rule) => ruleAllows(rule, request));
-    const isSelected = fieldSelector
-      .split(",")
-      .some((term) => term === `spec.nodeName=${node}` || term === `spec.nodeName==${node}`);
-    if (isSelected) return true;
+    if (selectsNode(fieldSelector, node)) return true;
     if (verb !== "get") return "can only list/watch pods with spec.nodeName field selector";
     const pod = this.#store.get("pods", `${namespace}/${name}`);
     const isOwn = pod !== undefined && textAt(pod, "spec.nodeName") === node;
     return isOwn || `no relationship found between node '${node}' and this object`;
   }
+
+  #slice(node: string, { verb, subresource, name, fieldSelector }: AccessRequest): true | string {
+    if (subresource !== "") return "cannot authorize ResourceSlice subresources";
+    if (verb === "create") return true;
+    if (["watch", "list", "deletecollection"].includes(verb)) {
+      const why = "can only list/watch/deletecollection resourceslices with nodeName field selector";
+      return selectsNode(fieldSelector, node) || why;
+    }
+    const slice = this.#store.get("resourceslices.resource.k8s.io", name);
+    const isOwn = slice !== undefined && textAt(slice, "spec.nodeName") === node;
+    return isOwn || `no relationship found between node '${node}' and this object`;
+  }
+}
+
+function selectsNode(fieldSelector: string, node: string): boolean {
+  const terms = fieldSelector.split(",");
+  return terms.some((term) => term === `spec.nodeName=${node}` || term === `spec.nodeName==${node}`);
 }

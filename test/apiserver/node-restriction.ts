@@ -80,6 +80,8 @@ export class NodeRestriction {
         return change.target.name === node
           ? undefined
           : `can only access CSINode with the same name as the requesting node`;
+      case "resourceslices":
+        return this.#slice(node, change);
       case "certificatesigningrequests":
         return this.#certificate(node, change);
       default:
@@ -159,6 +161,11 @@ export class NodeRestriction {
     };
     if (sameJson(rest(draft), rest(old))) return undefined;
     return `node ${JSON.stringify(node)} is not allowed to update fields other than status.quantity and status.conditions`;
+  }
+
+  #slice(node: string, { operation, draft, old }: Change): string | undefined {
+    if (operation === "update" || textAt(draft ?? old, "spec.nodeName") === node) return undefined;
+    return `can only ${operation} ResourceSlice with the same NodeName as the requesting node`;
   }
 
   /** A node may request certificates only for its own name. */

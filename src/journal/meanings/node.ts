@@ -58,6 +58,10 @@ export const nodeMeanings = {
     remedy: "See the message; check who approves and signs certificate requests in the cluster.",
   },
   RequestToken: { means: "A service account token is requested from the API server." },
+  DeleteResourceSlices: {
+    means: "At the start the node's ResourceSlices are deleted: no driver of devices has registered yet.",
+    remedy: "If it keeps failing: check that nodes may delete ResourceSlices (the Node authorizer allows it).",
+  },
   CertificateExpired: { means: "Cause: the node's certificate has expired." },
   CertificateExpires: { means: "Cause: the node's certificate expires soon." },
   CertificateIsInitial: { means: "Cause: the node still uses the certificate that its kubeconfig came with." },

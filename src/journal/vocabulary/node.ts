@@ -25,6 +25,7 @@ export const nodeTerms = {
   RequestCertificate: { kind: "action" },
   CertificateNotIssued: { kind: "note", event: warning },
   RequestToken: { kind: "action", why: "upkeep" },
+  DeleteResourceSlices: { kind: "action" },
 } as const satisfies Terms;
 
 export const nodeFacts = {

@@ -71,6 +71,9 @@ async function readsWhatPodsNeed({ ask, step, watch }: Steps): Promise<void> {
   await step("a node lists CSI nodes", "node1", "GET /apis/storage.k8s.io/v1/csinodes");
   await step("a node reads its CSI node", "node1", "GET /apis/storage.k8s.io/v1/csinodes/node1");
   await step("a node reads another's CSI node", "node1", "GET /apis/storage.k8s.io/v1/csinodes/node2");
+  const slices = "DELETE /apis/resource.k8s.io/v1/resourceslices";
+  await step("a node deletes its resource slices", "node1", `${slices}?fieldSelector=spec.nodeName%3Dnode1`, {}, count);
+  await step("a node deletes all resource slices", "node1", slices);
   await step("a node lists endpoints", "node1", "GET /api/v1/endpoints");
   await step("a node lists namespaces", "node1", "GET /api/v1/namespaces");
 }
