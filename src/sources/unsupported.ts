@@ -30,10 +30,6 @@ const hasSuccessor: ReadonlySet<string> = new Set([
 const isExtended = (_value: unknown, resource: string | number): boolean =>
   // A name without a domain is invalid, as validation reports.
   String(resource).includes("/");
-const startsWith =
-  (prefix: string) =>
-  (value: unknown): boolean =>
-    String(value).startsWith(prefix);
 
 const noDevices = "has no device plugins; in a cluster, extended resources can be added to the Node";
 const noClasses = "needs an API server for RuntimeClasses (podwright kubelet --kubeconfig)";
@@ -67,7 +63,6 @@ const unsupported: readonly UnsupportedField[] = [
     because: "has no in-tree drivers of storage vendors; use CSI",
     ...(hasSuccessor.has(type) && ({ only: "manifest" } as const)),
   })),
-  { path: "spec.volumes.*.emptyDir.medium", because: "does not mount huge pages yet", when: startsWith("HugePages") },
   {
     path: "spec.volumes.*.projected.sources.*.serviceAccountToken",
     because: "needs an API server for it (podwright kubelet --kubeconfig)",

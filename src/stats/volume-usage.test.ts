@@ -6,7 +6,7 @@ import type { Pod } from "../api/pod.ts";
 import { FileError } from "../ports/files.ts";
 import type { StatsFiles, TreeUsage } from "../ports/stats-files.ts";
 import type { VolumeStats } from "./summary-types.ts";
-import { type MeasuredVolumes, VolumeUsage } from "./volume-usage.ts";
+import { isEphemeral, type MeasuredVolumes, VolumeUsage } from "./volume-usage.ts";
 
 const { signal } = new AbortController();
 const emptyDirectories = "/var/lib/kubelet/pods/u/volumes/kubernetes.io~empty-dir";
@@ -119,4 +119,15 @@ test("a walk that is refused because its disk hangs leaves the figures of before
   for (const name of ["two", "three", "four"]) assert.deepEqual((await usage.of(podOf(name))).stats, []);
   assert.deepEqual(await usage.of(podOf("one"), true), before);
   assert.equal((await usage.of(podOf("other"))).stats.length, 1);
+});
+
+test("volumes on the node's disk count as ephemeral storage, those in memory and on huge pages do not", () => {
+  const media = ["", "Memory", "HugePages", "HugePages-2Mi"];
+  const volumes = media.map((medium) => ({ name: medium === "" ? "disk" : medium, emptyDir: { medium } }));
+  const pod = podWith({ volumes: [...volumes, { name: "settings", configMap: { name: "c" } }] });
+  const names = (pod.spec.volumes ?? []).map(({ name }) => name);
+  assert.deepEqual(
+    names.filter((name) => isEphemeral(pod, name)),
+    ["disk", "settings"],
+  );
 });

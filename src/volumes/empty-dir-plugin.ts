@@ -1,11 +1,16 @@
 import type { Pod } from "../api/pod.ts";
+import type { Volume } from "../api/volume.ts";
 import { type EmptyDirectories, emptyDirectory, emptyDirName } from "./empty-dir.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
+import { isHugePageMedium } from "./huge-page-medium.ts";
+import type { OwnFileSystem } from "./own-file-system.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { VolumeSpec } from "./volume-spec.ts";
 import type { FoundVolume, PreparedVolume, ReconstructedVolume, VolumePlugin } from "./volume-plugin.ts";
 
-/** `emptyDir` on the node's disk or in memory. */
+type EmptyDirSource = NonNullable<Volume["emptyDir"]>;
+
+/** `emptyDir` on the node's disk, in memory or on huge pages. */
 export class EmptyDirPlugin implements VolumePlugin {
   readonly name = emptyDirName;
   readonly followsObjects = false;
@@ -20,27 +25,35 @@ export class EmptyDirPlugin implements VolumePlugin {
   }
 
   prepare(pod: Pod, { name, volume: { emptyDir = {} } }: VolumeSpec, paths: VolumePaths): PreparedVolume {
-    const { medium = "", sizeLimit } = emptyDir;
-    if (medium !== "" && medium !== "Memory") throw new VolumeError(`emptyDir medium ${medium} is not supported`);
     const directories = this.#directories;
     const place = emptyDirectory(paths, this.name, name);
-    const bytes = medium === "Memory" ? directories.memoryBytes(pod, sizeLimit) : undefined;
+    const own = this.#ownFileSystem(pod, name, emptyDir);
     return {
       name,
       type: "emptyDir",
       hostPath: place.directory,
       readOnly: false,
       own: true,
-      isSetUp: () => directories.isReady(place, bytes !== undefined),
+      isSetUp: () => directories.isReady(place, own),
       setUp: (signal) =>
-        directories.setUp({ pod, volume: name }, place, bytes, async () => {
+        directories.setUp(place, own, async () => {
           await directories.giveToGroup(
             pod,
             { plugin: this.name, directory: place.directory, readOnly: false },
             signal,
           );
-          if (bytes === undefined) await directories.giveQuota(pod, place.directory, signal);
+          if (own === undefined) await directories.giveQuota(pod, place.directory, signal);
         }),
+    };
+  }
+
+  #ownFileSystem(pod: Pod, name: string, { medium = "", sizeLimit }: EmptyDirSource): OwnFileSystem | undefined {
+    if (medium === "") return undefined;
+    if (medium === "Memory") return this.#directories.memory(pod, name, sizeLimit);
+    if (isHugePageMedium(medium)) return this.#directories.hugePages(pod, medium);
+    return {
+      is: () => false,
+      mount: () => Promise.reject(new VolumeError(`unknown storage medium ${JSON.stringify(medium)}`)),
     };
   }
 

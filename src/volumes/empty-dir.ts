@@ -8,7 +8,9 @@ import type { ResourceSettings } from "../resources/container-resources.ts";
 import { limitIsDeclared, parseList, podLimits } from "../resources/pod-totals.ts";
 import { parseQuantity } from "../resources/quantity.ts";
 import { measuredGroup } from "./group-ownership.ts";
+import { hugePageMount, isHugePageMount } from "./huge-page-medium.ts";
 import type { MemoryVolumes } from "./memory-volumes.ts";
+import type { OwnFileSystem } from "./own-file-system.ts";
 import { type OperationObserver, pluginLabel } from "./volume-operations.ts";
 import type { FoundVolume, ReconstructedVolume } from "./volume-plugin.ts";
 import type { VolumePaths } from "./volume-paths.ts";
@@ -44,7 +46,7 @@ export interface EmptyDirDependencies {
   readonly mayBeSwapped: (pod: Pod, volume: string) => void;
 }
 
-/** Creates and removes the directories of volumes, on the node's disk or on their own tmpfs. */
+/** Creates and removes the directories of volumes, on the node's disk or on file systems of their own. */
 export class EmptyDirectories {
   readonly #deps: EmptyDirDependencies;
 
@@ -53,47 +55,63 @@ export class EmptyDirectories {
   }
 
   /**
-   * Size of a volume's tmpfs in bytes.
+   * A volume's tmpfs.
    * @param sizeLimit the volume's own
    */
-  memoryBytes(pod: Pod, sizeLimit?: string | number): bigint {
-    return memoryVolumeBytes(pod, sizeLimit, this.#deps.resources.allocatable);
+  memory(pod: Pod, volume: string, sizeLimit?: string | number): OwnFileSystem {
+    const { memory, mayBeSwapped, resources } = this.#deps;
+    return {
+      is: ({ fileSystem }) => fileSystem === "tmpfs",
+      mount: async (directory) => {
+        const mounted = await memory.mount(directory, memoryVolumeBytes(pod, sizeLimit, resources.allocatable));
+        if (mounted.mayBeSwapped) mayBeSwapped(pod, volume);
+      },
+    };
+  }
+
+  /** The huge pages of a volume. */
+  hugePages(pod: Pod, medium: string): OwnFileSystem {
+    return {
+      is: (mount) => isHugePageMount(mount, medium, pod),
+      mount: async (target) => {
+        await this.#deps.mounts.mount({ ...hugePageMount(medium, pod), target });
+      },
+    };
   }
 
   /**
-   * Whether {@link setUp} finished. A memory volume must still be mounted: after a reboot the marker exists and the
-   * content is gone, with the containers that wrote it.
+   * Whether {@link setUp} finished. A file system of its own must still be mounted: after a reboot the marker exists and
+   * the content is gone, with the containers that wrote it.
+   * @param own undefined: on the node's disk
+   * @throws VolumeError if something else is mounted
    */
-  async isReady({ directory, readyDirectory }: EmptyDirectory, inMemory: boolean): Promise<boolean> {
+  async isReady({ directory, readyDirectory }: EmptyDirectory, own: OwnFileSystem | undefined): Promise<boolean> {
     const { files } = this.#deps;
     if ((await files.stat(`${readyDirectory}/ready`)) === undefined) return false;
     if ((await files.stat(directory))?.type !== "directory") return false;
-    return !inMemory || (await this.#isTmpfs(directory));
+    return own === undefined || (await this.#isMounted(directory, own));
   }
 
   /**
-   * Creates an empty world-writable directory. Existing parts are kept.
-   * @param tmpfsBytes undefined: on the node's disk
+   * Creates an empty directory, world-writable on disk and in memory. Existing parts are kept.
+   * @param own undefined: on the node's disk
    * @param complete further set-up before it counts as ready
+   * @throws VolumeError, or errors of the ports
    */
   async setUp(
-    { pod, volume }: { readonly pod: Pod; readonly volume: string },
     { directory, readyDirectory }: EmptyDirectory,
-    tmpfsBytes: bigint | undefined,
+    own: OwnFileSystem | undefined,
     complete: () => Promise<void>,
   ): Promise<void> {
-    const { files, memory, mayBeSwapped } = this.#deps;
+    const { files } = this.#deps;
     await files.makeDirectory(dirname(directory), 0o755);
-    const isMounted = tmpfsBytes !== undefined && (await this.#isTmpfs(directory));
+    const isMounted = own !== undefined && (await this.#isMounted(directory, own));
     if (!isMounted) {
       // What is mounted on it has a mode of its own.
-      await files.makeDirectory(directory, tmpfsBytes === undefined ? 0o777 : 0o750);
+      await files.makeDirectory(directory, own === undefined ? 0o777 : 0o750);
       // One left by an earlier attempt may lack its mode.
-      if (tmpfsBytes === undefined) await files.chmod(directory, 0o777);
-      else {
-        const mounted = await memory.mount(directory, tmpfsBytes);
-        if (mounted.mayBeSwapped) mayBeSwapped(pod, volume);
-      }
+      if (own === undefined) await files.chmod(directory, 0o777);
+      else await own.mount(directory);
     }
     await complete();
     await files.makeDirectory(readyDirectory, 0o750);
@@ -142,10 +160,9 @@ export class EmptyDirectories {
     };
   }
 
-  async #isTmpfs(directory: string): Promise<boolean> {
-    return (await this.#deps.mounts.below(directory)).some(
-      ({ target, fileSystem }) => target === directory && fileSystem === "tmpfs",
-    );
+  async #isMounted(directory: string, own: OwnFileSystem): Promise<boolean> {
+    const mounts = await this.#deps.mounts.below(directory);
+    return mounts.some((mount) => mount.target === directory && own.is(mount));
   }
 }
 

@@ -8,6 +8,7 @@ import { AtomicWriter, type Payload } from "./atomic-writer.ts";
 import { type EmptyDirectories, type EmptyDirectory, emptyDirectory } from "./empty-dir.ts";
 import { nestedMountPoints } from "./nested-mount-points.ts";
 import { type PayloadInputs, payloadInputs, volumePayload } from "./payload.ts";
+import type { OwnFileSystem } from "./own-file-system.ts";
 import { NotNowError } from "../runtime/volume-error.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { VolumeSpec } from "./volume-spec.ts";
@@ -64,7 +65,8 @@ class ProjectedVolume implements PreparedVolume {
   readonly content: VolumeContent;
   readonly #deps: ProjectingDependencies;
   readonly #plugin: string;
-  readonly #inMemory: boolean;
+  /** Undefined: its content may be on the disk. */
+  readonly #memory: OwnFileSystem | undefined;
   readonly #pod: Pod;
   readonly #volume: Volume;
   readonly #place: EmptyDirectory;
@@ -82,7 +84,7 @@ class ProjectedVolume implements PreparedVolume {
     this.hostPath = place.directory;
     this.#deps = deps;
     this.#plugin = name;
-    this.#inMemory = inMemory;
+    this.#memory = inMemory ? deps.directories.memory(pod, volume.name) : undefined;
     this.#pod = pod;
     this.#volume = volume;
     this.#place = place;
@@ -110,9 +112,7 @@ class ProjectedVolume implements PreparedVolume {
   async setUp(signal: AbortSignal): Promise<void> {
     // Read before anything is created: a missing object leaves nothing behind.
     const files = this.#payload();
-    const { directories } = this.#deps;
-    const bytes = this.#inMemory ? directories.memoryBytes(this.#pod) : undefined;
-    await directories.setUp({ pod: this.#pod, volume: this.name }, this.#place, bytes, async () => {
+    await this.#deps.directories.setUp(this.#place, this.#memory, async () => {
       for (const path of await this.#missingMountPoints()) await this.#deps.files.makeDirectory(path, 0o755);
     });
     if (!(await this.#writer.isCurrent(files))) await this.#write(files, signal);
@@ -130,7 +130,7 @@ class ProjectedVolume implements PreparedVolume {
   }
 
   #isReady(): Promise<boolean> {
-    return this.#deps.directories.isReady(this.#place, this.#inMemory);
+    return this.#deps.directories.isReady(this.#place, this.#memory);
   }
 
   /** Whether it has its objects' current content. */

@@ -18,6 +18,7 @@ import {
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
+import type { Pod } from "../api/pod.ts";
 import { podUid } from "../base/ids.ts";
 import { cause, needs, podOfVolumes, VolumesUnderTest } from "../../test/support/volumes.ts";
 import { systemClock } from "../linux/processes/clock.ts";
@@ -32,6 +33,8 @@ import { AtomicWriter, type Payload } from "./atomic-writer.ts";
 
 const signal = new AbortController().signal;
 const options = { skip: needsRoot() };
+const hasHugePages = existsSync("/sys/kernel/mm/hugepages/hugepages-2048kB");
+const hugeOptions = { skip: needsRoot() || (hasHugePages ? false : "the kernel has no huge pages of 2 MiB") };
 
 /** Volumes on the machine itself, below a directory of the test; whatever happens, nothing stays mounted. */
 async function withVolumes(work: (volumes: VolumesUnderTest) => Promise<void>): Promise<void> {
@@ -137,6 +140,29 @@ test("a memory volume is a tmpfs with its size limit, and a secret is not on the
     assert.equal(readFileSync(`${secret}/key`, "utf8"), "hunter2");
     assert.equal(lstatSync(realpathSync(`${secret}/key`)).mode & 0o777, 0o400);
     await volumes.manager.release(podRef(pod), { cause }, signal);
+    assert.deepEqual(await mountsBelow(volumes.root), []);
+    assert.deepEqual(readdirSync(`${volumes.root}/pods/u/volumes`), []);
+  });
+});
+
+test("a volume on huge pages is a hugetlbfs of its size, also for the next run", hugeOptions, async () => {
+  await withVolumes(async (volumes) => {
+    const resources = { requests: { "hugepages-2Mi": "2Mi" } };
+    const containers = [{ name: "app", resources, volumeMounts: [{ name: "h", mountPath: "/h" }] }];
+    const spec = { containers, securityContext: { fsGroup: 2000 } };
+    const huge = (medium: string): Pod => podOfVolumes([{ name: "h", emptyDir: { medium } }], spec);
+    const pod = huge("HugePages-2Mi");
+    const mounted = await volumes.manager.mount(pod, needs, cause, signal);
+    const directory = mounted.get("h")?.hostPath ?? "";
+    const { bsize, type } = statfsSync(directory);
+    assert.deepEqual([bsize, type], [2 << 20, 0x958458f6], "hugetlbfs");
+    const { gid, mode } = lstatSync(directory);
+    assert.deepEqual([gid, mode & 0o7777], [2000, 0o2775]);
+    await volumes.restart().mount(pod, needs, cause, signal);
+    assert.equal((await mountsBelow(volumes.root)).length, 1);
+    const larger = volumes.restart().mount(huge("HugePages-1Gi"), needs, cause, signal);
+    await assert.rejects(larger, /pagesize '2Mi' and requested medium size '1Gi' differ$/u);
+    await volumes.restart().release(podRef(pod), { cause }, signal);
     assert.deepEqual(await mountsBelow(volumes.root), []);
     assert.deepEqual(readdirSync(`${volumes.root}/pods/u/volumes`), []);
   });
