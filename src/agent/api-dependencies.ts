@@ -11,6 +11,7 @@ import type { Ports } from "../ports/ports.ts";
 
 /** The process that the kubelet's API shows. */
 export interface ApiSubject {
+  /** As it is in use. */
   readonly configuration: KubeletConfiguration;
   readonly flags: NodeFlagValues;
   readonly rootDirectory: string;

@@ -3,6 +3,7 @@ import { resolve } from "node:path/posix";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { podUid } from "../base/ids.ts";
 import { version } from "../base/version.ts";
+import { configurationInUse } from "../config/configuration-in-use.ts";
 import { defaultEvictionHard, withDefaults } from "../config/defaults.ts";
 import { kubeletSettings } from "../config/settings.ts";
 import { connectCri } from "../cri/client.ts";
@@ -222,6 +223,7 @@ async function serve(
   const node = { nodeName: hostname(), rootDirectory, hostIPs: network.addresses(), podIds, ...credentials };
   const isPrivate = endpoint === layout.containerd.endpoint;
   const config = kubeletConfig(node, settings, await machineInfo(ports, rootDirectory), runtime);
+  const inUse = configurationInUse(configuration, config.node);
   const services =
     machine === undefined ? cri : removingAbandonedTasks(cri, { ...ports, log, ...ownClient(layout, machine) });
   const metrics = new NodeMetrics(clock);
@@ -252,7 +254,7 @@ async function serve(
     termination,
     endsWhenIdle,
     recorder,
-    subject: { configuration, flags: {}, rootDirectory: layout.kubeletRoot, setVerbosity: undefined },
+    subject: { configuration: inUse, flags: {}, rootDirectory: layout.kubeletRoot, setVerbosity: undefined },
     beside: besideEngine({ ports, layout, log, cri, machine, manifests }),
   });
   if (ended === "idle") await giveBack(drivers, log);

@@ -1,5 +1,6 @@
 import type { ApiClient } from "../api-client/client.ts";
 import type { CertificateManager } from "../certificates/certificate-manager.ts";
+import { configurationInUse } from "../config/configuration-in-use.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
 import { milliseconds } from "../config/settings.ts";
 import { kubeletConfig } from "../engine/kubelet-config.ts";
@@ -49,7 +50,8 @@ export async function runKubeletNode(
   const serving = await servingCertificates(from, opened?.client);
   const managers = [credentials?.certificates, serving].filter((manager) => manager !== undefined);
   const cluster = opened && { ...opened, certificates: () => managers.map(({ check }) => check) };
-  const subject: ApiSubject = { configuration, flags, rootDirectory, setVerbosity };
+  const inUse = configurationInUse(configuration, config.node);
+  const subject: ApiSubject = { configuration: inUse, flags, rootDirectory, setVerbosity };
   const serve = serveApis(daemon, { runtime, prepared, subject, from, serving, client: opened?.client });
   await runNode({
     ports,
