@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { configurationInUse } from "./configuration-in-use.ts";
 import { withDefaults } from "./defaults.ts";
+import type { PartialConfiguration } from "./schema.ts";
 import { shownConfiguration, shownFlags } from "./shown-flags.ts";
 
 test("the cgroup driver in use is shown, not the configured one", () => {
@@ -11,4 +12,16 @@ test("the cgroup driver in use is shown, not the configured one", () => {
   assert.equal(shownFlags(inUse, {}).get("cgroup-driver"), "systemd");
   const other = configurationInUse(withDefaults({ cgroupDriver: "systemd" }), { cgroupDriver: "cgroupfs" });
   assert.equal(other.cgroupDriver, "cgroupfs");
+});
+
+test("reservedSystemCPUs has replaced the reserved amounts of CPU", () => {
+  const shown = (given: PartialConfiguration) => {
+    const { kubeReserved, systemReserved } = configurationInUse(withDefaults(given), { cgroupDriver: "cgroupfs" });
+    return [kubeReserved, systemReserved];
+  };
+  const reserved = { kubeReserved: { cpu: "1", memory: "1Gi" }, systemReserved: { cpu: "500m", pid: "100" } };
+  assert.deepEqual(shown(reserved), [reserved.kubeReserved, reserved.systemReserved]);
+  const replaced = shown({ ...reserved, reservedSystemCPUs: "0,2-3" });
+  assert.deepEqual(replaced, [{ memory: "1Gi" }, { cpu: "3", pid: "100" }]);
+  assert.deepEqual(shown({ kubeReserved: { cpu: "1" }, reservedSystemCPUs: "0" }), [undefined, undefined]);
 });
