@@ -50,7 +50,7 @@ export async function runKubeletNode(
   const serving = await servingCertificates(from, opened?.client);
   const managers = [credentials?.certificates, serving].filter((manager) => manager !== undefined);
   const cluster = opened && { ...opened, certificates: () => managers.map(({ check }) => check) };
-  const inUse = configurationInUse(configuration, config.node);
+  const inUse = configurationInUse(configuration, { ...config.node, certificateDirectory: directory });
   const subject: ApiSubject = { configuration: inUse, flags, rootDirectory, setVerbosity };
   const serve = serveApis(daemon, { runtime, prepared, subject, from, serving, client: opened?.client });
   await runNode({

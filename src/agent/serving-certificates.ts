@@ -6,7 +6,7 @@ import { CertificateStore } from "../certificates/certificate-store.ts";
 import { servingTemplate } from "../certificates/request-template.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
 import { featureGates } from "../config/feature-gates.ts";
-import type { ServingSettings } from "../config/serving.ts";
+import { selfSignedFiles, type ServingSettings } from "../config/serving.ts";
 import { systemCertificateTools } from "../linux/certificates/certificate-tools.ts";
 import { selfSignedCertificate } from "../linux/certificates/certificates.ts";
 import { authoritiesProblem } from "../linux/certificates/client-certificate.ts";
@@ -19,7 +19,6 @@ import type { Ports } from "../ports/ports.ts";
 /** Replaced files are noticed immediately through inotify, and after this in any case. */
 const reloadMs = 60_000;
 const maxFileBytes = 1024 * 1024;
-const generatedName = "kubelet";
 
 /** The inputs of a serving certificate. */
 export interface CertificateParts {
@@ -113,18 +112,15 @@ export async function tlsMaterial({ from, manager }: ServingParts, settings: Ser
     const certificate = await read(serving.certificateFile);
     return { certificate, key: await read(serving.keyFile), clientAuthorities };
   }
-  const paths = {
-    certificate: `${certificateDirectory}/${generatedName}.crt`,
-    key: `${certificateDirectory}/${generatedName}.key`,
-  };
-  const [certificate, key] = await Promise.all([files.stat(paths.certificate), files.stat(paths.key)]);
+  const { certificateFile, keyFile } = selfSignedFiles(certificateDirectory);
+  const [certificate, key] = await Promise.all([files.stat(certificateFile), files.stat(keyFile)]);
   if (certificate === undefined || key === undefined) {
     const made = selfSignedCertificate([nodeName, ...addresses.list], new Date(clock.now()));
     await files.makeDirectory(certificateDirectory, 0o755);
-    await files.writeAtomic(paths.key, made.key, 0o600);
-    await files.writeAtomic(paths.certificate, made.certificate, 0o644);
+    await files.writeAtomic(keyFile, made.key, 0o600);
+    await files.writeAtomic(certificateFile, made.certificate, 0o644);
   }
-  return { certificate: await read(paths.certificate), key: await read(paths.key), clientAuthorities };
+  return { certificate: await read(certificateFile), key: await read(keyFile), clientAuthorities };
 }
 
 /** Warns of an expired self-signed pair, once at the start. */
@@ -137,10 +133,11 @@ export function warnOfExpired(
   if (manager !== undefined || serving !== undefined || certificate === undefined) return;
   const notAfterMs = systemCertificateTools.certificates(certificate)[0]?.notAfterMs ?? Infinity;
   if (ports.clock.now() <= notAfterMs) return;
+  const { certificateFile, keyFile } = selfSignedFiles(certificateDirectory);
   log.warn("self-signed serving certificate has expired", {
-    file: `${certificateDirectory}/${generatedName}.crt`,
+    file: certificateFile,
     expired: new Date(notAfterMs).toISOString(),
-    remedy: `delete it and ${generatedName}.key: the next start creates a new pair`,
+    remedy: `delete it and ${basename(keyFile)}: the next start creates a new pair`,
   });
 }
 

@@ -25,3 +25,14 @@ test("reservedSystemCPUs has replaced the reserved amounts of CPU", () => {
   assert.deepEqual(replaced, [{ memory: "1Gi" }, { cpu: "3", pid: "100" }]);
   assert.deepEqual(shown({ kubeReserved: { cpu: "1" }, reservedSystemCPUs: "0" }), [undefined, undefined]);
 });
+
+test("the files of the self-signed serving certificate are shown, unless it comes from elsewhere", () => {
+  const shown = (given: PartialConfiguration) => {
+    const found = { cgroupDriver: "cgroupfs", certificateDirectory: "/var/lib/kubelet/pki" } as const;
+    const { tlsCertFile, tlsPrivateKeyFile } = configurationInUse(withDefaults(given), found);
+    return [tlsCertFile, tlsPrivateKeyFile];
+  };
+  assert.deepEqual(shown({}), ["/var/lib/kubelet/pki/kubelet.crt", "/var/lib/kubelet/pki/kubelet.key"]);
+  assert.deepEqual(shown({ serverTLSBootstrap: true }), [undefined, undefined]);
+  assert.deepEqual(shown({ tlsCertFile: "/c.crt", tlsPrivateKeyFile: "/c.key" }), ["/c.crt", "/c.key"]);
+});

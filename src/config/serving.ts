@@ -92,6 +92,11 @@ export function servingSettings(
   };
 }
 
+/** Where the self-signed pair is. @param directory `--cert-dir` */
+export function selfSignedFiles(directory: string): NonNullable<ServingSettings["serving"]> {
+  return { certificateFile: `${directory}/kubelet.crt`, keyFile: `${directory}/kubelet.key` };
+}
+
 /** When an idle stream is closed; 0: never. A negative duration means never, too. */
 export function streamingIdleMs({ streamingConnectionIdleTimeout }: KubeletConfiguration): number {
   return Math.max(0, milliseconds(streamingConnectionIdleTimeout));
