@@ -3,6 +3,7 @@ import { platform } from "../agent/platform.ts";
 import { ExitCode } from "../base/errors.ts";
 import { kubeletHelp, parseKubeletFlags } from "../config/flags.ts";
 import { versionText } from "../config/version-flag.ts";
+import { nameProcess } from "../linux/processes/own-process.ts";
 import type { Terminal } from "./terminal.ts";
 
 /**
@@ -14,6 +15,10 @@ export async function kubeletCommand(terminal: Terminal, arguments_: readonly st
   const version = versionText(flags.node.version, platform);
   if (flags.help) terminal.print(kubeletHelp());
   else if (version !== undefined) terminal.print(version);
-  else await runKubelet(flags);
+  else {
+    // Otherwise nobody who looks for the node's kubelet would find one: it would be one of many called node.
+    await nameProcess("kubelet", arguments_);
+    await runKubelet(flags);
+  }
   return ExitCode.done;
 }

@@ -69,6 +69,7 @@ test("removal tells the package's engines and kubelets to end, with whatever sta
 podwright engine --state-dir /var/lib/podwright
 podwright engine --state-dir /srv/other
 podwright kubelet
+podwright "kubelet --config /srv/kubelet.yaml"
 podwright run web.yaml
 words engine --state-dir /var/lib/podwright
 sleep 1
@@ -83,6 +84,7 @@ living '[e]ngine --state-dir'
     "engine --state-dir /srv/other",
     "engine --state-dir /var/lib/podwright",
     "kubelet",
+    "kubelet --config /srv/kubelet.yaml",
     "living:",
     "sh -c while :; do sleep 0.1; done engine --state-dir /var/lib/podwright",
   ]);

@@ -117,7 +117,7 @@ interface Kubelet {
 }
 
 const go: Kubelet = { name: "the Go kubelet", program: /^\/usr\/bin\/kubelet /u, version: /^v[\d.]+$/u };
-const ours: Kubelet = { name: "podwright", program: /podwright\S* kubelet /u, version: /^v[\d.]+\+podwright\./u };
+const ours: Kubelet = { name: "podwright", program: /^kubelet /u, version: /^v[\d.]+\+podwright\./u };
 
 /** A pod that stays on its node while that is not ready, as under emulation it may be for long. */
 function podOf(name: string): object {

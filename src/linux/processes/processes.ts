@@ -6,6 +6,7 @@ import { onAbort } from "../../base/abort.ts";
 import { DeadlineError } from "../../base/deadline.ts";
 import type { CommandOptions, CommandResult, ProcessInfo, Processes } from "../../ports/processes.ts";
 import { systemClock } from "./clock.ts";
+import { processArguments } from "./process-arguments.ts";
 
 /** Bytes kept of stdout and stderr each; the rest is read and dropped, so that the program never blocks. */
 const keptOutputBytes = 1024 * 1024;
@@ -69,9 +70,7 @@ async function list(): Promise<ProcessInfo[]> {
     try {
       const name = await readFile(`/proc/${pid}/comm`, "utf8");
       const commandLine = await readFile(`/proc/${pid}/cmdline`, "utf8");
-      // Every argument ends with a NUL; kernel threads and zombies have none.
-      const arguments_ = commandLine === "" ? [] : commandLine.replace(/\0$/, "").split("\0");
-      found.push({ pid: Number(pid), name: name.replace(/\n$/, ""), arguments: arguments_ });
+      found.push({ pid: Number(pid), name: name.replace(/\n$/, ""), arguments: processArguments(commandLine) });
     } catch (error) {
       if (!["ENOENT", "ESRCH", "EACCES", "EPERM"].includes(errnoOf(error) ?? "")) throw error;
     }
