@@ -66,6 +66,52 @@ test("enforcement of node allocatable is reported once, and so is its failure", 
   assert.deepEqual(free.told, []);
 });
 
+test("all pods are limited before there is one, and classes of an earlier run keep their values until then", async () => {
+  const machine = new SimCgroups();
+  const first = life(machine);
+  await first.clock.run(0);
+  assert.deepEqual([...machine.applied.keys()], ["/kubepods", "/kubepods/burstable", "/kubepods/besteffort"]);
+  assert.equal(machine.applied.get("/kubepods")?.memoryLimitBytes, 8 * gi);
+  await first.classes.count(pod("200m", "1Gi"));
+  assert.deepEqual(first.told, [enforced], "and not again with the first pod");
+  machine.loosen();
+  await machine.apply("/kubepods/burstable", { cpuShares: 102 });
+  const second = life(machine, { memoryBytes: 4n << 30n });
+  await second.clock.run(0);
+  assert.deepEqual(second.told, [enforced]);
+  assert.equal(machine.applied.get("/kubepods")?.memoryLimitBytes, 4 * gi);
+  assert.equal(machine.applied.get("/kubepods/burstable")?.cpuShares, 102);
+  await second.classes.ensure();
+  await second.classes.count(pod("400m", "1Gi"));
+  assert.deepEqual(second.told, [enforced]);
+  for (const { end, running } of [first, second]) {
+    end.abort();
+    await running;
+  }
+});
+
+test("a tree that cannot be created at the start is created a minute later", async () => {
+  class Full extends SimCgroups {
+    isFull = true;
+    override async apply(path: string, resources: CgroupResources): Promise<void> {
+      if (this.isFull) throw new Error("no space left");
+      await super.apply(path, resources);
+    }
+  }
+  const machine = new Full();
+  const { clock, told, end, running } = life(machine);
+  await clock.run(0);
+  const refusal =
+    'FailedNodeAllocatableEnforcement: Failed to update Node Allocatable Limits "/kubepods": no space left';
+  assert.deepEqual(told, [refusal, "cannot limit the cgroups of all pods"]);
+  machine.isFull = false;
+  await clock.run(61_000);
+  assert.deepEqual(told.slice(2), [enforced]);
+  assert.equal(machine.applied.get("/kubepods/besteffort")?.cpuShares, 2);
+  end.abort();
+  await running;
+});
+
 test("a limit below the usage is a warning, is refused by the kernel, and is retried each minute while pods run", async () => {
   const machine = new Used();
   await machine.apply("/kubepods", {});

@@ -51,6 +51,10 @@ export class QosCgroups {
   /** A write of the classes that has not started. */
   #toCome: Promise<void> | undefined;
   #treeMade: Promise<void> | undefined;
+  /** The limits of all pods together, as this run first set them. */
+  #limited: Promise<void> | undefined;
+  /** Whether the tree was there, or has been created, at the start. */
+  #isBegun = false;
   #isRefused = false;
   /** Whether the classes have values of this run. */
   #areWritten = false;
@@ -99,9 +103,10 @@ export class QosCgroups {
     if (wasCounted || isLeft) await this.#applyClasses();
   }
 
-  /** Retries each minute what the kernel refused. Never rejects. */
+  /** Creates and limits the tree, also for no pods, and retries each minute what the kernel refused. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps;
+    this.#retryAtMs = clock.monotonic();
     while (!signal.aborted) {
       const inMs = this.#retryAtMs === undefined ? idleMs : this.#retryAtMs - clock.monotonic();
       await this.#wait.for(Math.max(0, inMs), signal);
@@ -110,6 +115,7 @@ export class QosCgroups {
       const isOverLimit = this.#isOverLimit;
       try {
         if (this.#isRefused) await this.#enforce();
+        if (!this.#isBegun) await this.#begin();
         if (this.#isOverLimit) await this.#applyClasses();
       } catch (error) {
         this.#isOverLimit ||= isOverLimit;
@@ -123,23 +129,46 @@ export class QosCgroups {
   async remove(): Promise<void> {
     await this.#deps.cgroups.remove(this.#paths.kubepods);
     this.#treeMade = undefined;
+    this.#limited = undefined;
+  }
+
+  /** Classes of an earlier run keep the values of its pods, which may run on, until the first pod of this run. */
+  async #begin(): Promise<void> {
+    const { cgroups } = this.#deps;
+    await this.#limit();
+    const { burstable, bestEffort } = this.#paths;
+    if (!(await cgroups.exists(burstable)) || !(await cgroups.exists(bestEffort))) await this.ensure();
+    this.#isBegun = true;
   }
 
   async #makeTree(): Promise<void> {
     const { cgroups } = this.#deps;
     const { memoryQos } = this.#config;
     const { kubepods, burstable, bestEffort } = qosResources(classRequests([]), { memoryQos });
-    await this.#enforce();
+    await this.#limit();
     if (memoryQos !== undefined) await cgroups.apply(this.#paths.kubepods, kubepods);
     await cgroups.apply(this.#paths.burstable, burstable);
     await cgroups.apply(this.#paths.bestEffort, bestEffort);
+  }
+
+  /** Limits all pods together, once. */
+  async #limit(): Promise<void> {
+    await (this.#limited ?? this.#enforce());
+  }
+
+  async #enforce(): Promise<void> {
+    this.#limited = this.#setLimits().catch((error: unknown) => {
+      this.#limited = undefined;
+      throw error;
+    });
+    await this.#limited;
   }
 
   /**
    * Emits upstream's node Events; none without enforcement, because the cgroup is not limited. Pods run even while the
    * kernel refuses the limits, as v1 does while usage exceeds them.
    */
-  async #enforce(): Promise<void> {
+  async #setLimits(): Promise<void> {
     const { cgroups, journal, log } = this.#deps;
     const { enforced } = this.#config;
     const path = this.#paths.kubepods;

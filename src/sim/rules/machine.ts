@@ -35,9 +35,7 @@ export const machine: RuleMaker = ({ node, clock }, broken): Rule => {
     const system = node.cgroups.applied.get(simReserved.cgroup);
     const isHeld = isDeepStrictEqual({ ...system }, simReserved.limits);
     const all = node.cgroups.applied.get("/kubepods");
-    // The tree is limited with its first pod.
-    const hasPods = [...node.cgroups.applied.keys()].some((path) => path.includes("/pod"));
-    const isBound = !hasPods || all?.memoryLimitBytes === Number(node.config.cgroups.memoryBytes);
+    const isBound = all?.memoryLimitBytes === Number(node.config.cgroups.memoryBytes);
     return [
       ...(isHeld ? [] : [`the reserved cgroup has ${JSON.stringify(system)}`]),
       ...(isBound ? [] : [`all pods together may have ${all?.memoryLimitBytes} bytes`]),
