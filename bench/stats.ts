@@ -189,6 +189,7 @@ async function main(): Promise<void> {
     platform: "",
     cgroupVersion: files.cgroups.version,
     features: [],
+    runtimeUnsupportedFrom: undefined,
     credentialConfigHash: undefined,
   };
   const imageRecords = async () => ({ intents: 0, pulled: 0 });

@@ -50,6 +50,7 @@ function served(): Map<string, Map<string, Family>> {
     version: "0",
     platform: "linux/amd64",
     cgroupVersion: 2,
+    runtimeUnsupportedFrom: undefined,
     credentialConfigHash: undefined,
     features: [{ name: "NodeSwap", stage: "", enabled: true }],
   } as const;

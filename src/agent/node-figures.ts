@@ -12,35 +12,38 @@ import type { NodeMetrics } from "../metrics/node-metrics.ts";
 import type { NodeFigures } from "../node-api/stats-routes.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
+import type { RuntimeInfo } from "../runtime-service/features.ts";
 import { reportedVersion } from "../config/version-flag.ts";
 import type { ApiSubject } from "./api-dependencies.ts";
 import { platform } from "./platform.ts";
 import type { AgentPorts } from "./process-start.ts";
+
+/** The release of Kubernetes whose kubelet takes the cgroup driver from the runtime alone (KEP-4033). */
+const runtimeConfigRequired = "1.37.0";
 
 export interface FiguresParts {
   readonly ports: AgentPorts;
   readonly log: Logger;
   readonly cri: Cri;
   readonly config: KubeletConfig;
-  /** `containerd` */
-  readonly runtimeName: string;
+  readonly runtime: Pick<RuntimeInfo, "name" | "hasRuntimeConfig">;
   readonly metrics: NodeMetrics;
   readonly subject: ApiSubject;
 }
 
 /** Measures a node and its pods on this machine. @param signal ends a measurement */
 export function buildStats(parts: FiguresParts, signal: AbortSignal): NodeStats {
-  const { ports, cri, config, runtimeName, metrics } = parts;
+  const { ports, cri, config, runtime, metrics } = parts;
   const { clock, processes, statsFiles: files } = ports;
   const log = parts.log.child({ component: "stats" });
   const volumeMeasured = (durationMs: number): void => metrics.runtime.volumeMeasured("du", durationMs);
   const deps = { clock, processes, files, cri, log, volumeMeasured };
-  return new NodeStats(deps, config.node, runtimeName, statsSettings(parts.subject), signal);
+  return new NodeStats(deps, config.node, runtime.name, statsSettings(parts.subject), signal);
 }
 
 /** The node's monitoring endpoints. */
 export function buildFigures(parts: FiguresParts, stats: NodeStats, node: Node): NodeFigures {
-  const { ports, config, metrics, subject } = parts;
+  const { ports, config, metrics, subject, runtime } = parts;
   const { clock, statsFiles: files } = ports;
   const { configuration, flags } = subject;
   const { rootDirectory: directory, nodeName } = config.node;
@@ -51,6 +54,7 @@ export function buildFigures(parts: FiguresParts, stats: NodeStats, node: Node):
     version: reportedVersion(flags.version, version),
     platform,
     cgroupVersion: ports.cgroups.version,
+    runtimeUnsupportedFrom: runtime.hasRuntimeConfig ? undefined : runtimeConfigRequired,
     credentialConfigHash: config.images.credentialPlugins?.configHash,
     features: featureStates(configuration.featureGates),
   };

@@ -90,7 +90,7 @@ export async function runNode(parts: NodeProcess): Promise<NodeEnd> {
   });
   using _invariants = onBrokenInvariant(tellBrokenInvariants(journal, log));
   const idle = new IdleExit(clock, () => ended.resolve("idle"));
-  const measured = { ports, log, cri, config, runtimeName: runtime.info.name, metrics, subject };
+  const measured = { ports, log, cri, config, runtime: runtime.info, metrics, subject };
   const stats = buildStats(measured, stop.signal);
   const { rootDirectory } = config.node;
   const registered = registerRoot({ ...ports, log }, rootDirectory);

@@ -21,6 +21,8 @@ export interface NodeFacts {
   readonly version: string;
   readonly platform: string;
   readonly cgroupVersion: 1 | 2;
+  /** The release of Kubernetes that no longer supports the container runtime, `1.37.0`; undefined: none is known. */
+  readonly runtimeUnsupportedFrom: string | undefined;
   /** `sha256:…` of the files that name plugins for credentials; undefined: there are none. */
   readonly credentialConfigHash: string | undefined;
   /** Feature gates as they are set, each with its stage in upstream's words. */
@@ -97,7 +99,7 @@ export class NodeMetrics {
 }
 
 function factFamilies(facts: NodeFacts): Family[] {
-  const { nodeName, version, platform, cgroupVersion, credentialConfigHash } = facts;
+  const { nodeName, version, platform, cgroupVersion, credentialConfigHash, runtimeUnsupportedFrom } = facts;
   const [, major = "", minor = ""] = /^v(\d+)\.(\d+)/u.exec(version) ?? [];
   const info = (name: string, help: string, labels: Readonly<Record<string, string>>, stable = false): Family => {
     const stability = stable ? "BETA" : "ALPHA";
@@ -128,6 +130,14 @@ function factFamilies(facts: NodeFacts): Family[] {
       stability: "ALPHA",
       labels: [],
       samples: [{ labels: [], value: cgroupVersion }],
+    },
+    {
+      name: "kubelet_cri_losing_support",
+      help: "Always 1; labelled with the Kubernetes version that will not support the container runtime any more",
+      type: "gauge",
+      stability: "ALPHA",
+      labels: ["version"],
+      samples: runtimeUnsupportedFrom === undefined ? [] : [{ labels: [runtimeUnsupportedFrom], value: 1 }],
     },
     {
       name: "kubelet_credential_provider_config_info",

@@ -66,6 +66,7 @@ test("a new runtime reports its cgroup driver, handlers and features", async () 
     version: "2.1.9",
     apiVersion: "v1",
     cgroupDriver: "cgroupfs",
+    hasRuntimeConfig: true,
     conditions: [
       { type: "RuntimeReady", status: true, reason: "", message: "" },
       { type: "NetworkReady", status: false, reason: "NetworkPluginNotReady", message: "cni plugin not initialized" },
@@ -95,6 +96,7 @@ test("handlers come by name, in whatever order the runtime lists them", () => {
 test("an old runtime without RuntimeConfig, handlers and features is not an error", async () => {
   const info = await discoverRuntime(answering({ version, status: {} }));
   assert.equal(info.cgroupDriver, undefined);
+  assert.equal(info.hasRuntimeConfig, false);
   assert.deepEqual(info.handlers, []);
   assert.equal(info.runtimeReady, false);
   assert.equal(info.supplementalGroupsPolicy, false);
@@ -104,7 +106,8 @@ test("the systemd driver is known although its number is zero, and Linux setting
   const systemd = answering({ version, status: {}, runtimeConfig: { linux: { cgroupDriver: CgroupDriver.SYSTEMD } } });
   assert.equal((await discoverRuntime(systemd)).cgroupDriver, "systemd");
   const silent = answering({ version, status: {}, runtimeConfig: {} });
-  assert.equal((await discoverRuntime(silent)).cgroupDriver, undefined);
+  const { cgroupDriver, hasRuntimeConfig } = await discoverRuntime(silent);
+  assert.deepEqual([cgroupDriver, hasRuntimeConfig], [undefined, true]);
 });
 
 test("a runtime of another CRI version is refused with a remedy", async () => {

@@ -36,6 +36,8 @@ export interface RuntimeInfo {
   readonly apiVersion: string;
   /** The cgroup driver that the runtime wants its client to use (KEP-4033); undefined when it can't say. */
   readonly cgroupDriver: "systemd" | "cgroupfs" | undefined;
+  /** Whether it knows the call that asks for the driver, whatever it answers. */
+  readonly hasRuntimeConfig: boolean;
   readonly conditions: readonly RuntimeCondition[];
   /** The condition `RuntimeReady`. */
   readonly runtimeReady: boolean;
@@ -55,7 +57,7 @@ export interface RuntimeInfo {
 export async function discoverRuntime(cri: Cri, signal?: AbortSignal): Promise<RuntimeInfo> {
   const options = signal === undefined ? {} : { signal };
   const version = await askVersion(cri, options);
-  const [status, cgroupDriver] = await Promise.all([cri.runtime.status({}, options), askCgroupDriver(cri, options)]);
+  const [status, driver] = await Promise.all([cri.runtime.status({}, options), askCgroupDriver(cri, options)]);
   const conditions = (status.status?.conditions ?? []).map(({ type, status: met, reason, message }) => ({
     type,
     status: met,
@@ -65,7 +67,7 @@ export async function discoverRuntime(cri: Cri, signal?: AbortSignal): Promise<R
   const isMet = (type: string): boolean => conditions.some((condition) => condition.type === type && condition.status);
   return {
     ...version,
-    cgroupDriver,
+    ...driver,
     conditions,
     runtimeReady: isMet("RuntimeReady"),
     networkReady: isMet("NetworkReady"),
@@ -122,19 +124,26 @@ async function askVersion(
   }
 }
 
-async function askCgroupDriver(cri: Cri, options: SignalOption): Promise<RuntimeInfo["cgroupDriver"]> {
+async function askCgroupDriver(
+  cri: Cri,
+  options: SignalOption,
+): Promise<Pick<RuntimeInfo, "cgroupDriver" | "hasRuntimeConfig">> {
   try {
-    const answer = await cri.runtime.runtimeConfig({}, options);
-    switch (answer.linux?.cgroupDriver) {
-      case CgroupDriver.SYSTEMD:
-        return "systemd";
-      case CgroupDriver.CGROUPFS:
-        return "cgroupfs";
-      default:
-        return undefined;
-    }
+    const { linux } = await cri.runtime.runtimeConfig({}, options);
+    return { cgroupDriver: driverOf(linux?.cgroupDriver), hasRuntimeConfig: true };
   } catch (error) {
-    if (isCriError(error, "Unimplemented")) return undefined;
+    if (isCriError(error, "Unimplemented")) return { cgroupDriver: undefined, hasRuntimeConfig: false };
     throw error;
+  }
+}
+
+function driverOf(driver: CgroupDriver | undefined): RuntimeInfo["cgroupDriver"] {
+  switch (driver) {
+    case CgroupDriver.SYSTEMD:
+      return "systemd";
+    case CgroupDriver.CGROUPFS:
+      return "cgroupfs";
+    default:
+      return undefined;
   }
 }
