@@ -10,6 +10,7 @@ import type { Room } from "../kubelet/room.ts";
 import { systemLoginManager } from "../linux/dbus/login-manager.ts";
 import { Collection } from "../objects/collection.ts";
 import { PluginRegistry } from "../plugins/plugin-registry.ts";
+import { cgroupPath, kubepodsCgroup } from "../resources/cgroup-names.ts";
 import { ShutdownManager } from "../shutdown/shutdown-manager.ts";
 import { ShutdownRecord } from "../shutdown/shutdown-record.ts";
 import type { Daemon, PreparedDaemon } from "./daemon.ts";
@@ -85,10 +86,12 @@ function setupRoom(
 ): Room {
   const { clock, files, cgroups, processes } = ports;
   const log = parent.child({ component: "node-setup" });
+  const { cgroupRoot, cgroupDriver } = node;
+  const kubepods = cgroupRoot && cgroupPath(kubepodsCgroup(cgroupRoot), cgroupDriver);
   const protectsMemory = node.resources.memoryQos !== undefined;
   return new NodeSetup(
     { clock, files, cgroups, journal, log, ownPid: processes.ownPid },
-    { ...settings.nodeSetup, cgroupDriver: node.cgroupDriver, protectsMemory },
+    { ...settings.nodeSetup, cgroupDriver, kubepods, protectsMemory },
   );
 }
 

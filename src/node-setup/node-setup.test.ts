@@ -56,7 +56,7 @@ async function setUp(settings: Partial<NodeSetupSettings>, cgroups = new Process
   const journal = { record: ({ what }: { what: string }) => told.push(what) };
   const setup = new NodeSetup(
     { clock: clock.incarnation(), cgroups, files, journal, log, ownPid: 30 },
-    { ...usual, ...settings, cgroupDriver: "cgroupfs", protectsMemory: false },
+    { ...usual, ...settings, cgroupDriver: "cgroupfs", kubepods: undefined, protectsMemory: false },
   );
   const end = new AbortController();
   return { clock, cgroups, setup, told, end };

@@ -21,6 +21,8 @@ export interface NodeSetupSettings {
 
 export interface NodeSetupConfig extends NodeSetupSettings {
   readonly cgroupDriver: CgroupDriver;
+  /** The cgroup of all pods; undefined: there is none. */
+  readonly kubepods: string | undefined;
   /** Feature gate MemoryQoS on cgroup v2. */
   readonly protectsMemory: boolean;
 }
@@ -56,11 +58,11 @@ export class NodeSetup {
   async load(): Promise<void> {
     const { clock } = this.#deps;
     const { protectsKernelDefaults, toleratesUserNamespace } = this.#config;
-    const { reservedCgroups, cgroupDriver, protectsMemory } = this.#config;
+    const { reservedCgroups: cgroups, cgroupDriver: driver, kubepods, protectsMemory } = this.#config;
     try {
       const policy = { isProtected: protectsKernelDefaults, toleratesUserNamespace };
       await ensureKernelSettings(this.#deps, policy);
-      await limitReservedCgroups(this.#deps, { cgroups: reservedCgroups, driver: cgroupDriver, protectsMemory });
+      await limitReservedCgroups(this.#deps, { cgroups, driver, kubepods, protectsMemory });
     } catch (error) {
       await clock.sleep("events of the failed start to be sent", farewellMs);
       throw error;

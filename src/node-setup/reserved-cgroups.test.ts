@@ -17,7 +17,7 @@ async function limit(cgroups: SimCgroups, all: readonly ReservedCgroup[], driver
     record: ({ what, message }: { what: string; message: string }) => told.push(`${what}: ${message}`),
   };
   const log = { ...silentLog, warn: (message: string) => void told.push(message) };
-  const config = { cgroups: all, driver, protectsMemory: false };
+  const config = { cgroups: all, driver, kubepods: "/kubepods", protectsMemory: false };
   const error: unknown = await limitReservedCgroups({ cgroups, journal, log }, config).catch((each: unknown) => each);
   return { told, error };
 }
@@ -47,6 +47,22 @@ test("limits are set in order and reported in upstream's words, with either cgro
     "NodeAllocatableEnforced: Updated limits on kube reserved cgroup /kube.slice/kube-reserved.slice",
   ]);
   assert.deepEqual(machine.applied.get("/kube.slice/kube-reserved.slice"), { cpuShares: 512 });
+});
+
+test("the cgroup of all pods is created first: with it a reserved one has its controllers", async () => {
+  class Bare extends SimCgroups {
+    override async missing(): Promise<string[]> {
+      return (await this.exists("/kubepods")) ? [] : ["cpuset", "hugetlb"];
+    }
+  }
+  const machine = new Bare();
+  await machine.apply("/system", {});
+  const { error } = await limit(machine, [system]);
+  assert.equal(error, undefined);
+  assert.equal(machine.applied.get("/system")?.pidsLimit, 1000);
+  const other = new Bare();
+  await limit(other, []);
+  assert.deepEqual([...other.applied.keys()], [], "nothing needs it here");
 });
 
 test("a missing cgroup or controller, an empty reservation and a rejected limit prevent the start, with a remedy", async () => {

@@ -26,6 +26,8 @@ export interface ReservedCgroup {
 export interface ReservedCgroupsConfig {
   readonly cgroups: readonly ReservedCgroup[];
   readonly driver: CgroupDriver;
+  /** The cgroup of all pods; undefined: there is none. */
+  readonly kubepods: string | undefined;
   /** Whether its memory is protected: feature gate MemoryQoS on cgroup v2. */
   readonly protectsMemory: boolean;
 }
@@ -63,9 +65,11 @@ export function reservedLimits(
  */
 export async function limitReservedCgroups(
   deps: ReservedCgroupsDependencies,
-  { cgroups, driver, protectsMemory }: ReservedCgroupsConfig,
+  { cgroups, driver, kubepods, protectsMemory }: ReservedCgroupsConfig,
 ): Promise<void> {
   const { journal } = deps;
+  // The root has all controllers for its children with this one: systemd enables only those that its own units need.
+  if (cgroups.length > 0 && kubepods !== undefined) await deps.cgroups.apply(kubepods, {}).catch(() => {});
   for (const each of cgroups) {
     try {
       await limitOne(deps, nameOf(each.cgroup, driver), driver, reservedLimits(each, protectsMemory));

@@ -47,7 +47,7 @@ export function machineRooms(node: Pick<SimNode, "power" | "firewall" | "cgroups
   const system = { kind: "System", cgroup: simReserved.cgroup, reserved, onlyCompressible: false } as const;
   const kernel = { protectsKernelDefaults: true, toleratesUserNamespace: false } as const;
   const settings = { ...kernel, reservedCgroups: [system], systemCgroups: "", kubeletCgroups: "" };
-  const config = { ...settings, cgroupDriver: "cgroupfs", protectsMemory: false } as const;
+  const config = { ...settings, cgroupDriver: "cgroupfs", kubepods: "/kubepods", protectsMemory: false } as const;
   return [
     new NodeSetup({ clock, cgroups, files, journal, log: silentLog, ownPid: 1 }, config),
     shutdownRoom(node, parts, simShutdownPeriods, () => {}),
