@@ -50,6 +50,7 @@ export function apiDependencies(
     cri,
     commandOutput: systemCommandOutput,
     pods: () => node.nodePods(),
+    desired: () => node.desiredPods(),
     health: () => node.health(),
     surroundings: () => {
       const own = new Set(node.health().map(({ name }) => name));

@@ -36,16 +36,16 @@ export async function servePodsApis(parts: PodsApisParts, node: Node, signal: Ab
   const resources = (router: ConnectRouter): void => {
     router.service(
       PodResourcesLister,
-      podResources(() => node.nodePods(), listsEnded, metrics),
+      podResources(() => node.desiredPods(), listsEnded, metrics),
     );
     router.service(
       PodResourcesListerAlpha,
-      podResourcesAlpha(() => node.nodePods(), metrics),
+      podResourcesAlpha(() => node.desiredPods(), metrics),
     );
   };
   const pods = (router: ConnectRouter): void => {
     const source = {
-      pods: () => node.nodePods(),
+      pods: () => node.desiredPods(),
       watch: (listener: (news: PodNews) => void) => node.watchPods(listener),
       dropped: () => metrics.watcherDropped(),
     };

@@ -33,6 +33,7 @@ import type { StorageWait } from "../volumes/storage-waits.ts";
 import type { MeasuredVolume } from "../volumes/volume-stats.ts";
 import { watchPods } from "./watch-pods.ts";
 import type { ImageRoom } from "./image-room.ts";
+import { desiredPods, presentPods } from "./listed-pods.ts";
 import { NodeCollection, reclaimOf } from "./node-collection.ts";
 import { NodeLocalApi } from "./node-local-api.ts";
 import { RunClaims, type RunClaimsDrivers } from "../claims/run-claims.ts";
@@ -228,14 +229,14 @@ export class Node {
     return this.#parts.mux.pods().length === 0 && this.#kubelet.pods.list().length === 0;
   }
 
-  /** Pods with what the kubelet's API shows of them. */
+  /** Pods with what the kubelet's API shows of them, also those that no source has any more while they stop. */
   nodePods(): NodePod[] {
-    return this.#kubelet.pods.list().flatMap(({ view, status }) => {
-      if (view.pod === undefined) return [];
-      const { kind } = view.state;
-      const ended = kind === "terminated" || kind === "finished" || isTerminalPhase(status?.phase);
-      return [{ pod: view.pod, status, observed: view.status, ended }];
-    });
+    return presentPods(this.#kubelet.pods.list());
+  }
+
+  /** Those that a source has. */
+  desiredPods(): NodePod[] {
+    return desiredPods(this.#kubelet.pods.list());
   }
 
   #hasEnded(uid: PodUid): boolean {

@@ -20,6 +20,8 @@ export interface KnownPod {
   readonly status: ApiPodStatus | undefined;
   /** No source has the pod any more. */
   readonly forgotten: boolean;
+  /** As a source has it now; of one that returns under its UID, the new pod. Undefined: no source has it. */
+  readonly desired: Pod | undefined;
 }
 
 export interface KnownPodsDependencies {
@@ -41,15 +43,18 @@ export class KnownPods {
 
   list(): KnownPod[] {
     const { workers, statuses } = this.#deps;
-    const known = workers.list().map(({ uid, view, forgotten }) => ({ view, status: statuses.get(uid), forgotten }));
-    const waiting = this.waiting().map((pod) => ({ view: waitingView(pod), status: undefined, forgotten: false }));
+    const known = workers.list().map(({ uid, view, forgotten, pod }): KnownPod => {
+      return { view, status: statuses.get(uid), forgotten, desired: forgotten ? this.#returning(uid) : pod };
+    });
+    const waiting = this.waiting().map((pod): KnownPod => {
+      return { view: waitingView(pod), status: undefined, forgotten: false, desired: pod };
+    });
     return [...known, ...waiting];
   }
 
   /** Pods that are wanted and have no worker yet. */
   waiting(): Pod[] {
-    const { gate, syncLoop, workers } = this.#deps;
-    return [...gate.pods, ...syncLoop.waiting].filter(({ metadata }) => !workers.has(metadata.uid));
+    return this.#held().filter(({ metadata }) => !this.#deps.workers.has(metadata.uid));
   }
 
   /** The desired pod; undefined also for a pod that waits for admission. */
@@ -80,5 +85,16 @@ export class KnownPods {
   isKnown(uid: PodUid): boolean {
     const { workers, cache, pleg } = this.#deps;
     return workers.has(uid) || cache.has(uid) || pleg.isListed(uid);
+  }
+
+  /** The pod that is to start under this UID once the one that no source has any more is gone. */
+  #returning(uid: PodUid): Pod | undefined {
+    const back = this.#deps.workers.returning(uid)?.pod;
+    return back ?? this.#held().find(({ metadata }) => metadata.uid === uid);
+  }
+
+  /** Pods on their way to their workers. */
+  #held(): Pod[] {
+    return [...this.#deps.gate.pods, ...this.#deps.syncLoop.waiting];
   }
 }

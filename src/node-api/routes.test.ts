@@ -344,6 +344,16 @@ describe("the kubelet API", async () => {
   }
 });
 
+test("lists the pods that a source has, on the read-only port too, and reaches those that still stop", async () => {
+  const deps = await nodeApiDeps({ desired: () => [] });
+  for (const handler of [nodeApi(deps), readOnlyApi(deps)]) {
+    const answer = await handler(nodeRequest("GET", "/pods"));
+    assert.ok("body" in answer && typeof answer.body === "string");
+    assert.match(answer.body, /"items":\[\]/);
+  }
+  assert.equal(await status(nodeApi(deps), nodeRequest("GET", `/containerLogs/${target}`)), 200);
+});
+
 test("does not serve paths that upstream has removed", async () => {
   const handler = nodeApi(await nodeApiDeps());
   for (const path of ["/", "/spec/", "/cri/", "/getLogs", "/validate/podspec", "/podresources", "/exec", "/Pods"]) {

@@ -27,7 +27,10 @@ export interface NodeApiDependencies extends DebugDependencies, HealthDependenci
   readonly files: Files;
   readonly store: LogStore;
   readonly cri: Cri;
+  /** Pods that are there, also those that no source has any more while they stop: logs and commands reach them. */
   readonly pods: () => readonly NodePod[];
+  /** Those that a source has. */
+  readonly desired: () => readonly NodePod[];
   /** What `/configz` shows: a KubeletConfiguration. */
   readonly configuration: object;
   /** What `/flagz` shows: values by name. */
@@ -87,7 +90,7 @@ function routesOf(deps: NodeApiDependencies): readonly Route[] {
   const startedMs = deps.clock.now();
   const routes: readonly Route[] = [
     { name: "healthz", methods: [], handle: ({ query }, rest) => healthz(deps, rest, query) },
-    { name: "pods", methods: ["GET"], alone: true, handle: () => desiredPods(deps.pods()) },
+    { name: "pods", methods: ["GET"], alone: true, handle: () => desiredPods(deps.desired()) },
     ...containerRoutes(deps),
     ...nodeRoutes(deps),
     {

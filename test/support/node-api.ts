@@ -37,6 +37,7 @@ export async function nodeApiDeps(changed: Partial<NodeApiDependencies> = {}): P
       throw new Error("there is no journalctl here");
     },
     pods: () => [webPod()],
+    desired: () => [webPod()],
     health: () => [{ name: "pleg", ok: true, detail: "last listing 0.1 s ago" }],
     surroundings: () => [{ name: "apiserver", ok: false, detail: "the lease was never renewed" }],
     configuration: { kind: "KubeletConfiguration" },
