@@ -175,6 +175,8 @@ async function main(): Promise<void> {
     const is = {
       isStatic: false,
       wanted: true,
+      isOrphan: false,
+      isRefused: false,
       state: "syncing" as const,
       pendingResize: undefined,
       resizing: false,
@@ -182,7 +184,7 @@ async function main(): Promise<void> {
     };
     return { pod, observed, ...is, volumePlugins: [] };
   });
-  metrics.attach({ pods: () => ({ pods: counted, mirrors: false }), pod: () => undefined });
+  metrics.attach({ pods: () => ({ pods: counted, mirrorPods: 0 }), pod: () => undefined });
   const facts = {
     nodeName: "bench",
     version: "0",

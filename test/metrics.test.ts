@@ -2,18 +2,23 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { certificateFamilies } from "../src/certificates/metrics.ts";
+import { countedPods } from "../src/engine/listed-pods.ts";
 import { measuredCgroups } from "../src/metrics/cgroup-metrics.ts";
+import { expose } from "../src/metrics/exposition.ts";
 import type { Family } from "../src/metrics/family.ts";
 import { imageRecordFamilies } from "../src/metrics/image-metrics.ts";
 import { NodeMetrics } from "../src/metrics/node-metrics.ts";
+import { podGauges } from "../src/metrics/pod-gauges.ts";
 import { processFamilies } from "../src/metrics/process-metrics.ts";
 import { SliMetrics } from "../src/metrics/sli-metrics.ts";
 import { silentVolumeFamily } from "../src/metrics/storage-metrics.ts";
 import { cadvisorFamilies } from "../src/stats/cadvisor-metrics.ts";
 import { resourceFamilies } from "../src/stats/resource-metrics.ts";
 import { volumeFamilies } from "../src/stats/volume-metrics.ts";
+import { type ParsedFamily, parseExposition } from "./support/exposition.ts";
 import { ManualClock } from "./support/manual-clock.ts";
 import { promlint } from "./support/promlint.ts";
+import { deaf, ends, podOf, Scene } from "./support/sim-scene.ts";
 import { simulatedCgroups } from "./support/stats.ts";
 import { vectorJson, vectorText } from "./support/vectors.ts";
 
@@ -131,6 +136,97 @@ test("each family that the Go kubelet has is served with its type, labels and bu
     compared++;
   }
   assert.ok(compared > 70, `${compared} compared`);
+});
+
+const lasting = { terminationGracePeriodSeconds: 30, containers: [deaf("c")] };
+const ofServer = podOf(lasting);
+const staticPod = {
+  ...ofServer,
+  metadata: { ...ofServer.metadata, annotations: { "kubernetes.io/config.source": "file" } },
+};
+
+/** A node with a pod, after a while. */
+async function nodeWith(pod = ofServer): Promise<Scene> {
+  const scene = new Scene({ cpu: "1" });
+  scene.node.add(pod);
+  await scene.pass(5000);
+  return scene;
+}
+
+/** A pod that still stops, with the number of mirror pods. */
+async function stopping(pod: typeof ofServer): Promise<Scene> {
+  const scene = await nodeWith(pod);
+  scene.node.remove("uid-1");
+  await scene.pass(2000);
+  return scene;
+}
+
+/** The situations of pod-gauges.txt, with the number of mirror pods in each. */
+const situations: Readonly<Record<string, readonly [() => Promise<Scene>, number]>> = {
+  "a node without pods": [async () => new Scene(), 0],
+  "a static pod that runs": [async () => await nodeWith(staticPod), 1],
+  "a static pod whose manifest is gone, and which stops": [async () => await stopping(staticPod), 1],
+  "a pod of the API server that runs": [nodeWith, 0],
+  "a pod of the API server that has ended": [
+    async () => await nodeWith(podOf({ restartPolicy: "Never", containers: [ends("c", 100, 0)] })),
+    0,
+  ],
+  "a pod of the API server that is deleted, and stops": [
+    async () => {
+      const scene = await nodeWith();
+      const deletionTimestamp = new Date(scene.clock.nowMs).toISOString();
+      scene.node.update({ ...ofServer, metadata: { ...ofServer.metadata, deletionTimestamp } });
+      await scene.pass(2000);
+      return scene;
+    },
+    0,
+  ],
+  "a pod of the API server that the server has no more, and which stops": [async () => await stopping(ofServer), 0],
+  "a pod that the node rejected": [
+    async () => await nodeWith(podOf({ containers: [deaf("c", { resources: { requests: { cpu: "2" } } })] })),
+    0,
+  ],
+  "a static pod that the runtime had at the start, and no source": [
+    async () => {
+      const scene = await nodeWith(staticPod);
+      scene.node.kill();
+      scene.node.desired.delete("uid-1");
+      scene.node.start();
+      await scene.pass(2000);
+      return scene;
+    },
+    0,
+  ],
+};
+
+/** Each series as its name and labels, with its value. */
+function seriesOf(families: readonly ParsedFamily[]): Record<string, number> {
+  const series = families.flatMap((family) => family.series);
+  const text = (labels: ReadonlyMap<string, string>): string => {
+    const pairs = [...labels].map(([name, value]) => `${name}=${value}`);
+    return pairs.toSorted().join(" ");
+  };
+  return Object.fromEntries(series.map(({ name, labels, value }) => [`${name} ${text(labels)}`.trim(), value]));
+}
+
+test("pods are counted under the labels of the Go kubelet, with its zeros", async () => {
+  const sections = vectorText("pod-gauges.txt").split("## ").slice(1);
+  const expected = sections.map((section) => {
+    const [title = "", ...lines] = section.trim().split("\n");
+    return [title, parseExposition(`${lines.join("\n")}\n`)] as const;
+  });
+  assert.deepEqual(
+    expected.map(([title]) => title),
+    Object.keys(situations),
+  );
+  for (const [title, families] of expected) {
+    const [begin, mirrorPods] = situations[title] ?? assert.fail(title);
+    const scene = await begin();
+    const gauges = podGauges({ pods: countedPods(scene.node.pods(), () => []), mirrorPods });
+    const names = new Set(families.map(({ name }) => name));
+    const shown = [...gauges, ...scene.registry.families()].filter(({ name }) => names.has(name));
+    assert.deepEqual(seriesOf(parseExposition(expose(shown))), seriesOf(families), title);
+  }
 });
 
 test("each family passes promtool's rules, whether it has series yet or not", () => {

@@ -196,6 +196,11 @@ export class Cluster implements ClusterHooks {
     return this.#runtime.networkProblem;
   }
 
+  /** The number of mirror pods at the API server. */
+  get mirrorPods(): number {
+    return this.#mirrors.count;
+  }
+
   podReleased(uid: PodUid): void {
     this.#statuses.released(uid);
   }

@@ -5,8 +5,7 @@ import type { Cause, PodRef } from "../journal/entry.ts";
 import type { EvictionManager } from "../eviction/manager.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Observer } from "../journal/observer.ts";
-import type { CountedPod, PodCounts } from "../metrics/pod-gauges.ts";
-import { Annotation } from "../runtime/config/labels.ts";
+import type { PodCounts } from "../metrics/pod-gauges.ts";
 import type { Room } from "../kubelet/room.ts";
 import type { KubeletConfig } from "../kubelet/config.ts";
 import type { Kubelet } from "../kubelet/kubelet.ts";
@@ -33,7 +32,7 @@ import type { StorageWait } from "../volumes/storage-waits.ts";
 import type { MeasuredVolume } from "../volumes/volume-stats.ts";
 import { watchPods } from "./watch-pods.ts";
 import type { ImageRoom } from "./image-room.ts";
-import { desiredPods, presentPods } from "./listed-pods.ts";
+import { countedPods, desiredPods, presentPods } from "./listed-pods.ts";
 import { NodeCollection, reclaimOf } from "./node-collection.ts";
 import { NodeLocalApi } from "./node-local-api.ts";
 import { RunClaims, type RunClaimsDrivers } from "../claims/run-claims.ts";
@@ -259,21 +258,9 @@ export class Node {
 
   /** Pods as metrics count them. */
   counts(): PodCounts {
-    const wanted = new Set(this.#parts.mux.pods().map(({ pod }) => this.#kubelet.resolved(pod).metadata.uid));
-    const pods = this.#kubelet.pods.list().map(({ view }): CountedPod => {
-      const source = view.pod?.metadata.annotations?.[Annotation.configSource] ?? "api";
-      return {
-        pod: view.pod,
-        isStatic: view.pod !== undefined && source !== "api",
-        wanted: wanted.has(view.ref.uid),
-        state: view.state.kind,
-        observed: view.status,
-        pendingResize: view.resize?.pending?.reason,
-        resizing: view.resize?.inProgress !== undefined,
-        volumePlugins: view.pod === undefined ? [] : this.#kubelet.volumes.plugins(view.pod),
-      };
-    });
-    return { pods, mirrors: this.#parts.cluster !== undefined };
+    const { pods, volumes } = this.#kubelet;
+    const plugins = (pod: Pod): readonly string[] => volumes.plugins(pod);
+    return { pods: countedPods(pods.list(), plugins), mirrorPods: this.#parts.cluster?.mirrorPods ?? 0 };
   }
 
   /** A pod that the node has. */

@@ -22,6 +22,8 @@ export interface KnownPod {
   readonly forgotten: boolean;
   /** As a source has it now; of one that returns under its UID, the new pod. Undefined: no source has it. */
   readonly desired: Pod | undefined;
+  /** waiting: it has no worker yet. orphan: it was found in the runtime when no source had it. */
+  readonly work: "waiting" | "own" | "orphan";
 }
 
 export interface KnownPodsDependencies {
@@ -44,10 +46,11 @@ export class KnownPods {
   list(): KnownPod[] {
     const { workers, statuses } = this.#deps;
     const known = workers.list().map(({ uid, view, forgotten, pod }): KnownPod => {
-      return { view, status: statuses.get(uid), forgotten, desired: forgotten ? this.#returning(uid) : pod };
+      const work = workers.isOrphan(uid) ? "orphan" : "own";
+      return { view, status: statuses.get(uid), forgotten, desired: forgotten ? this.#returning(uid) : pod, work };
     });
     const waiting = this.waiting().map((pod): KnownPod => {
-      return { view: waitingView(pod), status: undefined, forgotten: false, desired: pod };
+      return { view: waitingView(pod), status: undefined, forgotten: false, desired: pod, work: "waiting" };
     });
     return [...known, ...waiting];
   }

@@ -48,7 +48,7 @@ export class NodeMetrics {
   readonly csi: CsiMetrics;
   readonly #entries: EntryMetrics;
   readonly #resizes: ResizeMetrics;
-  #sources: MetricsSources = { pods: () => ({ pods: [], mirrors: false }), pod: () => undefined };
+  #sources: MetricsSources = { pods: () => ({ pods: [], mirrorPods: 0 }), pod: () => undefined };
 
   constructor(clock: { now(): number; monotonic(): number }) {
     this.runtime = new RuntimeMetrics(this.registry, this.#probes, clock);

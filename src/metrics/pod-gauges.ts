@@ -7,10 +7,16 @@ import type { Family, Sample, Stability } from "./family.ts";
 export interface CountedPod {
   /** Undefined: only the runtime knows it. */
   readonly pod: Pod | undefined;
+  /** Not from an API server. */
   readonly isStatic: boolean;
   /** A source has it. */
   readonly wanted: boolean;
-  readonly state: WorkerState["kind"];
+  /** No source had it when it was found in the runtime. */
+  readonly isOrphan: boolean;
+  /** Of its worker; undefined: it waits for one. */
+  readonly state: WorkerState["kind"] | undefined;
+  /** The node has rejected it. */
+  readonly isRefused: boolean;
   readonly observed: PodStatus;
   /** Why a resize is pending, in upstream's words. */
   readonly pendingResize: string | undefined;
@@ -21,15 +27,15 @@ export interface CountedPod {
 
 export interface PodCounts {
   readonly pods: readonly CountedPod[];
-  /** A node of a cluster has a mirror pod for each static one. */
-  readonly mirrors: boolean;
+  /** At the API server, whether or not their static pods are still wanted. */
+  readonly mirrorPods: number;
 }
 
 /** Present gauges of pods. Pure. */
-export function podGauges({ pods, mirrors }: PodCounts): Family[] {
-  const holds = pods.filter(({ state }) => state === "syncing" || state === "terminating");
+export function podGauges({ pods, mirrorPods }: PodCounts): Family[] {
   const wanted = pods.filter((each) => each.wanted);
-  const statics = wanted.filter(({ isStatic }) => isStatic);
+  // As upstream's filterOutInactivePods: of the pods that sources have, whatever else still stops.
+  const active = wanted.filter(({ state, isRefused }) => !isRefused && !hasStopped(state));
   const running = pods.filter(({ observed }) => observed.sandboxes.some(({ ready }) => ready));
   const byStatic = (list: readonly CountedPod[]): Sample[] =>
     ["", "true"].map((label) => {
@@ -37,9 +43,9 @@ export function podGauges({ pods, mirrors }: PodCounts): Family[] {
     });
   const ephemeral = wanted.reduce((sum, { pod }) => sum + (pod?.spec.ephemeralContainers?.length ?? 0), 0);
   return [
-    gauge("kubelet_active_pods", "Pods that hold resources of the node", ["static"], byStatic(holds)),
+    gauge("kubelet_active_pods", "Desired pods that count when others are admitted", ["static"], byStatic(active)),
     gauge("kubelet_desired_pods", "Pods that the sources deliver", ["static"], byStatic(wanted)),
-    gauge("kubelet_mirror_pods", "Mirror pods", [], one(mirrors ? statics.length : 0)),
+    gauge("kubelet_mirror_pods", "Mirror pods at the API server", [], one(mirrorPods)),
     gauge("kubelet_managed_ephemeral_containers", "Ephemeral containers of desired pods", [], one(ephemeral)),
     gauge("kubelet_running_pods", "Pods with a ready sandbox", [], one(running.length)),
     gauge("kubelet_running_containers", "Containers by state", ["container_state"], containers(pods)),
@@ -47,10 +53,7 @@ export function podGauges({ pods, mirrors }: PodCounts): Family[] {
       "kubelet_working_pods",
       "Pods with a worker, by its state and the pod's source",
       ["lifecycle", "config", "static"],
-      count(pods, ({ state, pod, wanted: isWanted, isStatic }) => {
-        const config = pod === undefined ? "runtime_only" : "orphan";
-        return [lifecycles[state], isWanted ? "desired" : config, pod === undefined ? "unknown" : `${isStatic}`];
-      }),
+      working(pods),
     ),
     gauge(
       "kubelet_pod_pending_resizes",
@@ -82,6 +85,42 @@ const lifecycles: Readonly<Record<WorkerState["kind"], string>> = {
   terminated: "terminated",
   finished: "terminated",
 };
+
+/** What upstream knows of a pod that has a worker: where it comes from, and whether it is static. */
+const origins = [
+  ["desired", ""],
+  ["desired", "true"],
+  ["orphan", ""],
+  ["orphan", "true"],
+  ["runtime_only", "unknown"],
+] as const;
+
+/**
+ * Pods with a worker, as upstream every combination that there can be, also without any pod: alerts and tests expect the
+ * zeros. A rejected pod has a worker here, but not there.
+ */
+function working(pods: readonly CountedPod[]): Sample[] {
+  const found = pods.flatMap((pod) => {
+    const isOnlyRefused = pod.isRefused && hasStopped(pod.state);
+    return pod.state === undefined || isOnlyRefused ? [] : [[lifecycles[pod.state], ...originOf(pod)].join(" ")];
+  });
+  return ["sync", "terminating", "terminated"].flatMap((lifecycle) => {
+    return origins.map(([config, isStatic]): Sample => {
+      const labels = [lifecycle, config, isStatic];
+      return { labels, value: found.filter((each) => each === labels.join(" ")).length };
+    });
+  });
+}
+
+function originOf({ wanted, isOrphan, isStatic }: CountedPod): (typeof origins)[number] {
+  if (wanted) return ["desired", isStatic ? "true" : ""];
+  if (isOrphan) return ["runtime_only", "unknown"];
+  return ["orphan", isStatic ? "true" : ""];
+}
+
+function hasStopped(state: CountedPod["state"]): boolean {
+  return state === "terminated" || state === "finished";
+}
 
 function containers(pods: readonly CountedPod[]): Sample[] {
   const all = pods.flatMap(({ observed }) => observed.containers);

@@ -88,6 +88,8 @@ export class RuntimeMetrics implements Observer {
     this.#clock = clock;
     this.#images = new ImageMetrics(registry);
     this.#upkeep = upkeepInstruments(registry);
+    // From the start, as upstream: otherwise an increase from nothing to 1 would be none.
+    for (const label of ["", "true"]) this.#upkeep.restarted.add([label], 0);
     this.#protection = protectionInstruments(registry);
     this.#seLinux = new SELinuxMetrics(registry);
     const operation = ["operation_type"] as const;

@@ -130,10 +130,10 @@ describe("MirrorPods", () => {
       world.own = [];
       world.mirrors.wake();
       const deletion = await world.kube.next();
-      assert.equal(deletion.request.method, "DELETE");
+      assert.deepEqual([deletion.request.method, world.mirrors.count], ["DELETE", 1]);
       await deletion.json({});
       world.mirrors.podGone(mirrorPod("a", "1"));
-      assert.equal((await world.kube.next()).request.method, "POST");
+      assert.deepEqual([(await world.kube.next()).request.method, world.mirrors.count], ["POST", 0]);
     });
   });
 

@@ -81,6 +81,11 @@ export class MirrorPods {
     this.#wait = new WakeableWait(deps.clock, "the next check of mirror pods");
   }
 
+  /** The number of mirror pods that the API server has of this node. */
+  get count(): number {
+    return this.#mirrors.size;
+  }
+
   /** Static pods, or the state of the node, changed. */
   wake(): void {
     this.#wait.wake();

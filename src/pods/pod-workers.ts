@@ -49,6 +49,8 @@ export class PodWorkers {
   /** By full name, oldest first: only the first of each works. */
   readonly #queues = new Map<string, PodWorker[]>();
   readonly #returning = new Map<PodUid, ReturningPod>();
+  /** Of pods that no source had when they were found in the runtime. */
+  readonly #orphans = new Set<PodUid>();
   /** Removed pods, with the last observation that may still show them. */
   readonly #removed = new Map<PodUid, Observation>();
   #listener: WorkersListener | undefined;
@@ -108,6 +110,11 @@ export class PodWorkers {
 
   list(): PodWorker[] {
     return [...this.#workers.values()];
+  }
+
+  /** Whether the pod was found in the runtime when no source had it: no source has had this instance in this run. */
+  isOrphan(uid: PodUid): boolean {
+    return this.#orphans.has(uid);
   }
 
   /** The pod that returns under this UID once the one that is still stopping is finished. */
@@ -184,6 +191,7 @@ export class PodWorkers {
     worker.forget(cause);
     // It does not wait for a pod of its name: the desired one waits for it.
     this.#workers.set(worker.uid, worker);
+    this.#orphans.add(worker.uid);
     this.#run(worker);
   }
 
@@ -275,6 +283,7 @@ export class PodWorkers {
     const wasFirst = this.#queues.get(name)?.[0] === worker;
     const rest = (this.#queues.get(name) ?? []).filter((other) => other !== worker);
     this.#workers.delete(worker.uid);
+    this.#orphans.delete(worker.uid);
     this.#noteRemoved(worker.uid);
     if (rest.length === 0) this.#queues.delete(name);
     else this.#queues.set(name, rest);
