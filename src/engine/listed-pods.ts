@@ -13,8 +13,8 @@ export function presentPods(known: readonly ListedPod[]): NodePod[] {
 }
 
 /**
- * Pods that a source has, as it has them: what upstream's pod manager lists. A pod that was removed, or replaced by one of
- * its name, is not among them while it stops: clients that go by names would take it for the new one. Pure.
+ * Pods that a source has, as it has them: what upstream's pod manager lists. A pod that was removed, or replaced by one
+ * of its name, is not among them while it stops: clients that go by names would take it for the new one. Pure.
  */
 export function desiredPods(known: readonly ListedPod[]): NodePod[] {
   return known.flatMap((each) => nodePod(each.desired, each));

@@ -96,8 +96,8 @@ const origins = [
 ] as const;
 
 /**
- * Pods with a worker, as upstream every combination that there can be, also without any pod: alerts and tests expect the
- * zeros. A rejected pod has a worker here, but not there.
+ * Pods with a worker, as upstream every combination that there can be, also without any pod: alerts and tests expect
+ * the zeros. A rejected pod has a worker here, but not there.
  */
 function working(pods: readonly CountedPod[]): Sample[] {
   const found = pods.flatMap((pod) => {

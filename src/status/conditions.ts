@@ -5,7 +5,7 @@ import type { ConditionStatus, ContainerStatus, PodCondition, PodPhase, PodStatu
 import { formatTime } from "../base/time.ts";
 import { resizeConditions } from "./resources.ts";
 import type { PodStatus as RuntimePodStatus } from "../runtime/status/pod-status.ts";
-import { areAllRemoved, isRestartingAll, mayRestartAll, restartingCondition } from "./restarting.ts";
+import { isRestartingAll, mayRestartAll, restartingCondition } from "./restarting.ts";
 
 export interface ConditionInputs {
   readonly pod: Pod;
@@ -132,10 +132,10 @@ function findContainersReady({ pod, phase, initStatuses, containerStatuses }: Co
 }
 
 /** AllContainersRestarting (KEP-5532). */
-function findRestarting({ pod, podStatus, phase, previous }: ConditionInputs): Finding {
+function findRestarting({ pod, podStatus, phase }: ConditionInputs): Finding {
   if (phase === "Succeeded") return { status: "False", reason: "PodCompleted" };
   if (phase === "Failed") return { status: "False", reason: "PodFailed" };
-  if (!isRestartingAll(pod, podStatus, previous) || areAllRemoved(pod, podStatus)) return { status: "False" };
+  if (!isRestartingAll(pod, podStatus)) return { status: "False" };
   const message = "container exited with restart policy rule";
   return { status: "True", reason: "RestartAllContainersStarted", message };
 }

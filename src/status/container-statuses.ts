@@ -5,7 +5,7 @@ import type { ContainerState, ContainerStateTerminated, ContainerStatus, VolumeM
 import { formatNanoseconds } from "../base/time.ts";
 import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/status/pod-status.ts";
 import type { StatusInputs, WaitingReason } from "./inputs.ts";
-import { isRestartingAll, removedEnd, restartingMessage } from "./restarting.ts";
+import { isRestartingAll, removedEnd, restartingMessage, wasRestartingAll } from "./restarting.ts";
 import { actualResources, allocatedResources } from "./resources.ts";
 import { cutTerminationMessage } from "./termination-message.ts";
 
@@ -51,7 +51,8 @@ function missingStatus(
   container: Container,
   before: ContainerStatus | undefined,
 ): ContainerStatus {
-  if (before !== undefined && kind !== "ephemeral" && isRestartingAll(pod, podStatus, previous)) {
+  const isRestarting = wasRestartingAll(previous) || isRestartingAll(pod, podStatus);
+  if (before !== undefined && kind !== "ephemeral" && isRestarting) {
     if (before.state.waiting?.reason === restartingAllContainers) return before;
     if (before.state.waiting === undefined) return removedStatus(container, before);
   }
@@ -168,6 +169,9 @@ function stateBefore(
   before: ContainerStatus | undefined,
 ): ContainerState {
   if (older?.state === "exited") return { terminated: terminatedState(inputs, older) };
+  // An earlier run has restarted the pod, and could not say so.
+  const isNew = before?.containerID !== undefined && before.containerID !== containerID;
+  if (isNew && wasRestartingAll(inputs.previous)) return { terminated: removedEnd };
   // The previous instance may be garbage-collected: its reported state stays valid.
   const known = [before?.state.terminated, before?.lastState.terminated];
   const terminated = known.find((end) => end !== undefined && end.containerID !== containerID);

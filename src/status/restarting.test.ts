@@ -93,6 +93,29 @@ test("a restarting pod is Pending while its init containers run again, and keeps
   assert.ok(all.every(({ initContainerStatuses }) => initContainerStatuses?.length === 1));
 });
 
+test("a run that finds the condition True, and the pod restarted, says that it has restarted", () => {
+  const again = (name: string) => runtimeContainer(name, { id: `${name}-1`, restartCount: 1 });
+  const done = runtimeContainer("init", { id: "init-1", restartCount: 1, state: "exited", reason: "Completed" });
+  const all = statuses(
+    [init, other, runtimeContainer("source")],
+    [init, other, ended],
+    [done, again("other"), again("source")],
+  );
+  assert.deepEqual(condition(all.at(-1)), ["False", undefined]);
+  for (const name of ["init", "other", "source"]) {
+    const { lastState, restartCount } = named(all.at(-1), name) ?? assert.fail();
+    assert.deepEqual([lastState.terminated?.reason, restartCount], ["RestartingAllContainers", 1], name);
+  }
+  const [, , early] = statuses([init, other, runtimeContainer("source")], [init, other, ended], [again("init")]);
+  assert.deepEqual(condition(early), ["False", undefined]);
+  assert.equal(named(early, "source")?.state.waiting?.reason, "RestartingAllContainers", "not created yet");
+});
+
+test("without the container whose exit requests it no restart is under way: others that are left stay", () => {
+  const all = statuses([init, other, runtimeContainer("source")], [init, other, ended], [init, other]);
+  assert.deepEqual(condition(all.at(-1)), ["False", undefined]);
+});
+
 test("a pod without such a rule has no such condition, and one that has ended restarts nothing", () => {
   const plain: Pod = { ...pod, spec: { ...pod.spec, containers: [{ name: "other", image: "image" }] } };
   const status = generateAPIPodStatus(statusInputs(plain, { podStatus: runtimeStatus(plain, [other]) }));

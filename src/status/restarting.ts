@@ -16,18 +16,22 @@ export function mayRestartAll({ spec }: Pod): boolean {
   );
 }
 
-/** Whether the pod is restarting, or was in its last status. */
-export function isRestartingAll(pod: Pod, podStatus: RuntimePodStatus, previous: PodStatus | undefined): boolean {
-  if (previous?.conditions?.some(({ type, status }) => type === restartingCondition && status === "True")) return true;
+/**
+ * Whether an exit restarts all containers of the pod. The one that has exited is removed last: the restart is under way
+ * for as long as the runtime has it, and cannot be under way without it, whatever an earlier run has reported.
+ */
+export function isRestartingAll(pod: Pod, podStatus: RuntimePodStatus): boolean {
   return containersOf(pod.spec).some((container) => {
     const newest = findContainer(podStatus, container.name);
     return newest?.state === "exited" && afterExit(pod, container, newest.exitCode) === "restartAllContainers";
   });
 }
 
-/** Everything that must be removed before the pod restarts is gone. Ephemeral containers stay. */
-export function areAllRemoved({ spec }: Pod, podStatus: RuntimePodStatus): boolean {
-  return containersOf(spec).every(({ name }) => !findContainer(podStatus, name));
+/** Whether all containers were to be restarted when the pod had this status: what it shows was removed since. */
+export function wasRestartingAll(status: PodStatus | undefined): boolean {
+  return (
+    status?.conditions?.some(({ type, status: value }) => type === restartingCondition && value === "True") === true
+  );
 }
 
 /** The end of a container that was removed because its pod restarts. */

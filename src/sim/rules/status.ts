@@ -151,6 +151,15 @@ export class StatusRules implements Rule {
     this.#broken("statuses match the runtime", `${where} ended with ${truth.exitCode}, not ${exitCode}`);
   }
 
+  /** The status says that all containers restart, and none has ended or was created lately. */
+  #isRestartingAll(uid: string, shown: KnownPod["status"]): boolean {
+    const isQuiet = [...this.#changed].every(([where, atMs]) => {
+      return !where.startsWith(`${uid}/`) || this.#scene.clock.nowMs - atMs >= noticedMs;
+    });
+    const { status } = shown?.conditions?.find(({ type }) => type === "AllContainersRestarting") ?? {};
+    return isQuiet && status === "True";
+  }
+
   /** Differences between the status and the runtime. */
   #problemsOf({ view, status: shown }: KnownPod): string[] {
     const { clock, world, node } = this.#scene;
@@ -168,6 +177,7 @@ export class StatusRules implements Rule {
       this.#hooks.has(`${uid}/${name}`) ? undefined : world.running(uid, name);
     // A container that never ran keeps the whole pod Pending.
     const isComplete = all.every(({ name }) => runningOf(name) !== undefined);
+    if (isComplete && this.#isRestartingAll(uid, shown)) return [`${uid} runs and is said to restart all containers`];
     return all.flatMap(({ name }) => {
       const where = `${uid}/${name}`;
       if (clock.nowMs - (this.#changed.get(where) ?? 0) < noticedMs) return [];
