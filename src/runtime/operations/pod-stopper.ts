@@ -43,6 +43,8 @@ export interface StopTarget {
   /** Seconds from now to SIGKILL; 0 or less: no hooks, no waiting. */
   readonly graceSeconds: number;
   readonly cause: Cause;
+  /** The text of each container's Event; default: the container's own, or that it is being stopped. */
+  readonly eventMessage?: string;
 }
 
 export interface ContainerStop extends StopTarget {
@@ -135,8 +137,9 @@ export class PodStopper {
     return this.#effects.clock.monotonic() + graceSeconds * 1000;
   }
 
-  #tell({ ref, cause }: StopTarget, container: ToldContainer): void {
-    tellKill({ journal: this.#effects.journal, preStops: this.#parts.preStops }, ref, container, cause);
+  #tell({ ref, cause, eventMessage }: StopTarget, container: ToldContainer): void {
+    const told = eventMessage === undefined ? container : { ...container, eventMessage };
+    tellKill({ journal: this.#effects.journal, preStops: this.#parts.preStops }, ref, told, cause);
   }
 
   /** Starts the hook, unless already started, and waits for it within the grace period. */

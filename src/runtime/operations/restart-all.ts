@@ -9,6 +9,9 @@ import type { ContainerRemoval } from "./container-removal.ts";
 import type { PodOperation } from "./pod-operation.ts";
 import type { PodStopper } from "./pod-stopper.ts";
 
+/** Upstream's. */
+const eventMessage = "killing";
+
 /**
  * Restarts a pod in its sandbox (KEP-5532): every container is stopped without grace period or hooks and removed, the
  * one whose exit requested it last, so that after a crash halfway it is requested again. Logs stay, and with them the
@@ -30,7 +33,7 @@ export function restartAllContainers(
     run: async (progress, signal) => {
       try {
         const remains = { ...remainsOf({ ...status, containers: own }), unstarted: [], sandboxes: [] };
-        await stopper.stopPod({ ref, pod, graceSeconds: 0, cause }, remains, signal);
+        await stopper.stopPod({ ref, pod, graceSeconds: 0, cause, eventMessage }, remains, signal);
         const victims = own.filter(({ name }) => name !== source.name);
         const sources = own.filter(({ name }) => name === source.name).reverse();
         for (const container of [...victims, ...sources]) {

@@ -112,3 +112,13 @@ test("the next run continues a restart of all containers that podwright was kill
   assert.deepEqual(scene.told(uid), ["Running", "True", 1]);
   assert.equal(restarting(scene), "False");
 });
+
+test("a container that is stopped to restart all has upstream's Event, with the cause", async () => {
+  const scene = await started();
+  exits(scene);
+  await scene.pass(10_000);
+  const why = "container main exited with code 88 (Error)";
+  const [told, ...more] = scene.events(uid).filter((event) => event.includes("Killing"));
+  assert.deepEqual(more, [], "only the one that still ran");
+  assert.equal(told?.slice(0, told.indexOf(why)), "Normal Killing: killing: ");
+});
