@@ -276,6 +276,7 @@ function publisher(
     probes: probes.states.bind(probes),
     features,
     hostIPs: cluster === undefined ? [] : node.hostIPs,
+    isAlone: cluster === undefined,
   };
   return (view, cause) => publishStatus(statuses, view, cause, facts);
 }

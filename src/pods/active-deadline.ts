@@ -20,10 +20,10 @@ export function overdue(pod: Pod): Ending {
 /**
  * Decides when a pod has been on the node for longer than its `spec.activeDeadlineSeconds`.
  *
- * The time counts from status.startTime. Without a checkpoint of an earlier run, the pod counts from the creation of
- * the oldest sandbox or container that the runtime still has. Runtime timestamps are converted to the monotonic clock
- * once, so a later clock jump neither ends a pod nor prolongs it. A pod that had already ended before its deadline
- * stays as it ended.
+ * The time counts from the pod's first sight, which is status.startTime, except for a static pod of a node in no cluster
+ * that an earlier run has seen. Without a checkpoint of that, the pod counts from the creation of the oldest sandbox or
+ * container that the runtime still has. Runtime timestamps are converted to the monotonic clock once, so a later clock
+ * jump neither ends a pod nor prolongs it. A pod that had already ended before its deadline stays as it ended.
  */
 export class ActiveDeadline {
   readonly #clock: Clock;

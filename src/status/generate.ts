@@ -79,7 +79,7 @@ function observedGeneration({ metadata: { generation } }: Pod): Pick<PodStatus, 
   return generation ? { observedGeneration: generation } : {};
 }
 
-/** When the node first saw the pod. */
+/** When the node first saw the pod; of a static pod outside of a cluster: when this run did. */
 function startTime({ previous, startedAt, now }: StatusInputs): string {
   return previous?.startTime ?? formatTime(startedAt ?? now);
 }

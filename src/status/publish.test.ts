@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { podWith } from "../../test/support/pods.ts";
+import { podOf, runs, Scene } from "../../test/support/sim-scene.ts";
 import { runtimeContainer, runtimeStatus } from "../../test/support/runtime-status.ts";
 import { MemoryRecorder } from "../../test/support/sources.ts";
+import type { Pod } from "../api/pod.ts";
 import type { PodStatus } from "../api/status.ts";
 import type { Ending } from "../pods/ending.ts";
 import { refused, rejection } from "../pods/rejection.ts";
@@ -22,7 +24,7 @@ test("a changed address family of the node is reported once for each pod", () =>
   const view = firstView({ ref: podRef(pod), pod, state: { kind: "syncing" }, status });
   const told = (...hostIPs: string[]): readonly unknown[] => {
     publishStatus(statuses, view, cause, {
-      ...{ clock: new ManualClock(), journal, runtimeName: "sim", hostIPs },
+      ...{ clock: new ManualClock(), journal, runtimeName: "sim", hostIPs, isAlone: false },
       ...{ probes: () => new Map(), features: () => ({ recursiveReadOnlyMounts: false }) },
     });
     const { hostIP, podIPs } = statuses.get(pod.metadata.uid) ?? {};
@@ -48,7 +50,7 @@ test("whether a mount is recursively read-only depends on the features of the po
   });
   for (const recursiveReadOnlyMounts of [false, true]) {
     publishStatus(statuses, view, cause, {
-      ...{ clock: new ManualClock(), journal: new MemoryRecorder(), runtimeName: "sim", hostIPs: [] },
+      ...{ clock: new ManualClock(), journal: new MemoryRecorder(), runtimeName: "sim", hostIPs: [], isAlone: true },
       ...{
         probes: () => new Map(),
         features: (asked) => ({ recursiveReadOnlyMounts: recursiveReadOnlyMounts && asked === pod }),
@@ -58,6 +60,57 @@ test("whether a mount is recursively read-only depends on the features of the po
     const [shown] = status?.volumeMounts ?? [];
     assert.equal(shown?.recursiveReadOnly, recursiveReadOnlyMounts ? "Enabled" : "Disabled");
   }
+});
+
+describe("after a restart of podwright", () => {
+  const sourced = (source: string): Pod => {
+    const pod = podOf({ containers: [runs("c")], activeDeadlineSeconds: 100 });
+    return { ...pod, metadata: { ...pod.metadata, annotations: { "kubernetes.io/config.source": source } } };
+  };
+
+  /** The start time of a pod of a node in no cluster, before and after, and how the pod is when its deadline is over. */
+  async function restarted(pod: Pod): Promise<readonly unknown[]> {
+    const scene = new Scene();
+    scene.node.add(pod);
+    await scene.pass(60_000);
+    const before = Date.parse(scene.status()?.startTime ?? "");
+    scene.node.kill();
+    await scene.pass(5000);
+    scene.node.start();
+    await scene.pass(30_000);
+    const [after, { phase }] = [Date.parse(scene.status()?.startTime ?? ""), scene.status() ?? {}];
+    await scene.pass(40_000);
+    return [after - before >= 60_000, phase, scene.status()?.phase, scene.status()?.reason];
+  }
+
+  const overdue = ["Running", "Failed", "DeadlineExceeded"];
+
+  test("a static pod of a node in no cluster has a new start time, and still its deadline", async () => {
+    assert.deepEqual(await restarted(sourced("file")), [true, ...overdue]);
+    assert.deepEqual(await restarted(sourced("http")), [true, ...overdue]);
+  });
+
+  test("a pod of podwright run keeps its start time", async () => {
+    assert.deepEqual(await restarted(sourced("run")), [false, ...overdue]);
+  });
+
+  test("a static pod of a node in a cluster keeps its start time, also before its mirror pod is seen", () => {
+    const pod = sourced("file");
+    const view = firstView({
+      ...{ ref: podRef(pod), pod, state: { kind: "syncing" } },
+      status: runtimeStatus(pod, [runtimeContainer("c")]),
+    });
+    const startTimes = [false, true].map((isAlone) => {
+      const statuses = new StatusManager(new MemoryRecorder());
+      const clock = new ManualClock();
+      publishStatus(statuses, { ...view, startedAt: 1000 }, cause, {
+        ...{ clock, journal: new MemoryRecorder(), runtimeName: "sim", hostIPs: [], isAlone },
+        ...{ probes: () => new Map(), features: () => ({ recursiveReadOnlyMounts: false }) },
+      });
+      return statuses.get(pod.metadata.uid)?.startTime === "1970-01-01T00:00:01Z";
+    });
+    assert.deepEqual(startTimes, [true, false]);
+  });
 });
 
 test("evicting a pod and rejecting it for the same reason are distinguished", () => {
@@ -72,7 +125,7 @@ test("evicting a pod and rejecting it for the same reason are distinguished", ()
       status: runtimeStatus(pod, [], []),
     });
     publishStatus(statuses, { ...view, waiting: new Map() }, cause, {
-      ...{ clock: new ManualClock(), journal: new MemoryRecorder(), runtimeName: "sim", hostIPs: [] },
+      ...{ clock: new ManualClock(), journal: new MemoryRecorder(), runtimeName: "sim", hostIPs: [], isAlone: true },
       ...{ probes: () => new Map(), features: () => ({ recursiveReadOnlyMounts: false }) },
     });
     return statuses.get(pod.metadata.uid);

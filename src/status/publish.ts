@@ -1,3 +1,4 @@
+import { isStaticPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import { isV6 } from "../base/ip.ts";
@@ -26,6 +27,8 @@ export function publishStatus(
     readonly features: (pod: Pod) => Pick<PodFeatures, "recursiveReadOnlyMounts">;
     /** The node's addresses, the primary one first; empty: omitted. */
     readonly hostIPs: readonly string[];
+    /** The node is in no cluster. */
+    readonly isAlone: boolean;
   },
 ): void {
   const { pod, state } = view;
@@ -46,7 +49,8 @@ export function publishStatus(
     restarting: ending === undefined ? view.restarting : new Set(),
     previous,
     now: node.clock.now(),
-    startedAt: view.startedAt,
+    // As upstream, where nobody keeps the status of such a pod over a restart. Its deadline counts from its first sight.
+    startedAt: node.isAlone && isStaticPod(pod) ? undefined : view.startedAt,
     hostIPs: node.hostIPs,
     runtimeName: node.runtimeName,
     podIsTerminal: ending !== undefined,
