@@ -18,6 +18,11 @@ export function needsBus(): string | false {
   return spawnSync("dbus-daemon", ["--version"]).status === 0 ? false : "needs dbus-daemon";
 }
 
+/** Why nobody but logind can announce a shutdown here; false: everybody can. */
+export function needsSender(): string | false {
+  return spawnSync("dbus-send", ["--help"]).error === undefined ? needsBus() : "needs dbus-send";
+}
+
 const manager = "org.freedesktop.login1.Manager";
 const object = "/org/freedesktop/login1";
 const [pollMs, answer, error, signal] = [5, 2, 3, 4];
@@ -48,11 +53,13 @@ export class SystemBus implements AsyncDisposable {
     this.#descriptor = descriptor;
   }
 
-  static async start(directory: string): Promise<SystemBus> {
-    const [path, configuration] = [`${directory}/bus`, `${directory}/bus.conf`];
-    const allowed = '<allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/>';
-    const policy = `<policy context="default">${allowed}</policy>`;
+  /** @param more the text of another configuration file, which the main one includes at its end */
+  static async start(directory: string, more = "<busconfig/>"): Promise<SystemBus> {
+    const [path, configuration, included] = [`${directory}/bus`, `${directory}/bus.conf`, `${directory}/more.conf`];
+    const allowed = '<allow user="*"/><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/>';
+    const policy = `<policy context="default">${allowed}</policy><include>${included}</include>`;
     const listen = `<listen>unix:path=${path}</listen><auth>EXTERNAL</auth>`;
+    writeFileSync(included, more);
     writeFileSync(configuration, `<busconfig><type>custom</type>${listen}${policy}</busconfig>`);
     const daemon = spawn("dbus-daemon", ["--nofork", "--print-address=1", `--config-file=${configuration}`], {
       stdio: ["ignore", "pipe", "inherit"],
@@ -69,14 +76,20 @@ export class SystemBus implements AsyncDisposable {
     return this.#locks.filter((pipe) => isHeld(pipe)).length;
   }
 
+  /** PrepareForShutdown of another sender, of which logind knows nothing. It leaves the bus at once. */
+  forge(begins: boolean, user = 0): void {
+    const words = [`--bus=${this.address}`, "--type=signal", object, `${manager}.PrepareForShutdown`];
+    const { status, stderr } = spawnSync("dbus-send", [...words, `boolean:${begins}`], {
+      uid: user,
+      gid: user,
+      encoding: "utf8",
+    });
+    if (status !== 0) throw new Error(`dbus-send: ${stderr}`);
+  }
+
   /** PrepareForShutdown. */
   announce(begins: boolean): void {
     this.isPreparing = begins;
-    this.forge(begins);
-  }
-
-  /** PrepareForShutdown, of which logind knows nothing. */
-  forge(begins: boolean): void {
     const fields = [
       [1, "o", object],
       [2, "s", manager],

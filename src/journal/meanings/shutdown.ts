@@ -3,7 +3,7 @@ import type { Meanings } from "./meaning.ts";
 
 export const shutdownMeanings = {
   Shutdown: {
-    means: "A shutdown of the machine was announced by logind: the node stops its pods and admits no new ones.",
+    means: "A shutdown of the machine was announced on the system bus: the node stops its pods and admits no new ones.",
   },
   ShutdownCancelled: { means: "The shutdown was cancelled: the node admits pods again, and restarts its static pods." },
   ShutdownGroupEnded: {

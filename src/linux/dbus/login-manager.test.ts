@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { needsBus, SystemBus } from "../../../test/support/system-bus.ts";
+import { needsBus, needsSender, SystemBus } from "../../../test/support/system-bus.ts";
 import { systemClock } from "../processes/clock.ts";
-import { testDirectory } from "../processes/testing.ts";
+import { needsRoot, testDirectory } from "../processes/testing.ts";
 import { systemLoginManager } from "./login-manager.ts";
 
 const skip = needsBus();
 const noProgram = spawnSync("systemd-inhibit", ["--version"]).status !== 0 && "needs systemd-inhibit";
 const none = new AbortController().signal;
+const nobody = 65_534;
 
 async function firstOf<T>(values: AsyncIterable<T>): Promise<T | undefined> {
   for await (const value of values) return value;
@@ -147,19 +148,42 @@ test("a shutdown and its cancellation are reported, also when received between a
   assert.deepEqual(told, [true, false]);
 });
 
-test("an announcement that logind does not confirm is ignored", { skip }, async () => {
+/** What is told of a shutdown that a user announces, and that logind cancels. */
+async function toldOf(user: number, policy?: string): Promise<boolean[]> {
   using directory = testDirectory();
-  await using bus = await SystemBus.start(directory.path);
+  chmodSync(directory.path, 0o755);
+  await using bus = await SystemBus.start(directory.path, policy);
   using session = await systemLoginManager(systemClock, bus.address).connect(none);
-  bus.forge(true);
-  setTimeout(() => bus.announce(true), 50);
-  setTimeout(() => bus.forge(false), 100);
-  setTimeout(() => bus.announce(false), 150);
+  bus.forge(true, user);
+  assert.equal(await session.isPreparingForShutdown(none), false, "by now the bus has passed the signal on");
+  bus.announce(false);
   const told: boolean[] = [];
-  for await (const begins of session.shutdowns(none)) if (told.push(begins) === 2) break;
-  assert.deepEqual(told, [true, false]);
-  assert.equal(bus.isPreparing, false);
-});
+  for await (const begins of session.shutdowns(none)) {
+    told.push(begins);
+    if (!begins) break;
+  }
+  return told;
+}
+
+test(
+  "a shutdown that another program announces counts, although logind knows nothing of it",
+  { skip: needsSender() || needsRoot() },
+  async () => {
+    assert.deepEqual(await toldOf(0), [true, false]);
+    assert.deepEqual(await toldOf(nobody), [true, false]);
+  },
+);
+
+test(
+  "the bus policy in docs/security.md lets only root announce a shutdown",
+  { skip: needsSender() || needsRoot() },
+  async () => {
+    const page = readFileSync(new URL("../../../docs/security.md", import.meta.url), "utf8");
+    const [policy] = /<busconfig>.*<\/busconfig>/su.exec(page) ?? [];
+    assert.deepEqual(await toldOf(nobody, policy), [false]);
+    assert.deepEqual(await toldOf(0, policy), [true, false]);
+  },
+);
 
 test("a change is told once, however often it is announced", { skip }, async () => {
   using directory = testDirectory();

@@ -30,17 +30,14 @@ const defaultSocket = "/run/dbus/system_bus_socket";
 export function systemLoginManager(clock: Clock, address = "", modules?: (name: string) => unknown): LoginManager {
   return {
     connect: async (signal) => {
-      const open = async (until: AbortSignal): Promise<BusConnection> =>
-        await BusConnection.open(clock, openBusSocket(socketOf(address), modules), until);
-      const connection = await open(signal);
+      const connection = await BusConnection.open(clock, openBusSocket(socketOf(address), modules), signal);
       try {
-        // Subscribes before any call, so that no announcement is missed.
-        const sender = `sender='${logind.destination}'`;
-        const rule = `type='signal',${sender},path='${logind.path}',interface='${logind.interface}',member='${announcement}'`;
+        // Subscribes before any call, so that no announcement is missed. As upstream those of every sender count:
+        // people try out a shutdown with `busctl emit`.
+        const rule = `type='signal',path='${logind.path}',interface='${logind.interface}',member='${announcement}'`;
         await connection.match(rule, signal);
         return new LogindSession(
           connection,
-          open,
           async (names, onLost, until) => await inhibitByProgram(clock, address, names, onLost, until),
         );
       } catch (error) {
@@ -58,7 +55,6 @@ function socketOf(address: string): string {
   throw new Error(`system bus address ${address} is not a unix:path=`);
 }
 
-type Open = (signal: AbortSignal) => Promise<BusConnection>;
 /** By a child process. */
 type Inhibit = (
   names: readonly [who: string, why: string],
@@ -68,14 +64,12 @@ type Inhibit = (
 
 class LogindSession implements LoginSession {
   readonly #bus: BusConnection;
-  readonly #open: Open;
   readonly #inhibit: Inhibit;
   /** Aborts when the lock is lost. */
   readonly #lost = new AbortController();
 
-  constructor(bus: BusConnection, open: Open, inhibit: Inhibit) {
+  constructor(bus: BusConnection, inhibit: Inhibit) {
     this.#bus = bus;
-    this.#open = open;
     this.#inhibit = inhibit;
   }
 
@@ -84,7 +78,7 @@ class LogindSession implements LoginSession {
   }
 
   async isPreparingForShutdown(signal: AbortSignal): Promise<boolean> {
-    return await isPreparing(this.#bus, signal);
+    return (await propertyOf(this.#bus, "PreparingForShutdown", signal)) === true;
   }
 
   async reloadConfiguration(signal: AbortSignal): Promise<void> {
@@ -110,13 +104,12 @@ class LogindSession implements LoginSession {
   async *shutdowns(signal: AbortSignal): AsyncIterable<boolean> {
     // Whoever watches takes another lock in another session.
     using either = eitherSignal(signal, this.#lost.signal);
-    let last: BusValue | undefined;
-    for await (const { member, path, values } of this.#bus.signals(either.signal)) {
+    let last: boolean | undefined;
+    for await (const { member, path, interface: of, values } of this.#bus.signals(either.signal)) {
+      if (member !== announcement || path !== logind.path || of !== logind.interface) continue;
+      // Whose it is cannot be verified: the bus forgets the user of a sender that has left, as most have by now.
       const [begins] = values ?? [];
-      if (member !== announcement || path !== logind.path) continue;
-      // Any user may send such a signal; only logind answers calls. A connection that takes signals makes none.
-      using other = await this.#open(signal);
-      if (begins === last || (await isPreparing(other, signal)) !== begins) continue;
+      if (typeof begins !== "boolean" || begins === last) continue;
       last = begins;
       yield last;
     }
@@ -125,10 +118,6 @@ class LogindSession implements LoginSession {
   [Symbol.dispose](): void {
     this.#bus[Symbol.dispose]();
   }
-}
-
-async function isPreparing(bus: BusConnection, signal: AbortSignal): Promise<boolean> {
-  return (await propertyOf(bus, "PreparingForShutdown", signal)) === true;
 }
 
 async function propertyOf(bus: BusConnection, name: string, signal: AbortSignal): Promise<BusValue | undefined> {
