@@ -1,7 +1,7 @@
 import { featureGates } from "../config/feature-gates.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
 import type { NodeFlagValues } from "../config/flags.ts";
-import { shownConfiguration, shownFlags } from "../config/shown-flags.ts";
+import { servedConfiguration, shownFlags } from "../config/shown-flags.ts";
 import { version } from "../base/version.ts";
 import type { Node } from "../engine/node.ts";
 import { systemCommandOutput } from "../linux/processes/command-output.ts";
@@ -56,7 +56,7 @@ export function apiDependencies(
       const own = new Set(node.health().map(({ name }) => name));
       return node.localApi.health().checks.filter(({ name }) => !own.has(name));
     },
-    configuration: shownConfiguration(configuration),
+    configuration: servedConfiguration(configuration),
     flags: shownFlags(configuration, flags),
     withoutPages: gatedPages.filter(([, gate]) => !gates.enabled(gate)).map(([page]) => page),
     otherPaths: servesPage ? ["/ui/"] : [],

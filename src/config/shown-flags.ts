@@ -7,14 +7,16 @@ import { nodeFlags } from "./node-flag-table.ts";
 /** Header values are often credentials. */
 const masked = "<masked>";
 
-/** The configuration without secrets. */
-export function shownConfiguration(configuration: KubeletConfiguration): object {
+/** The configuration as a file that a kubelet would start with: with its secrets, as upstream. */
+export function servedConfiguration(configuration: KubeletConfiguration): object {
+  return { kind: "KubeletConfiguration", apiVersion: "kubelet.config.k8s.io/v1beta1", ...configuration };
+}
+
+function withoutSecrets(configuration: KubeletConfiguration): KubeletConfiguration {
   const { staticPodURL, staticPodURLHeader } = configuration;
   return {
-    kind: "KubeletConfiguration",
-    apiVersion: "kubelet.config.k8s.io/v1beta1",
     ...configuration,
-    ...(staticPodURL !== undefined && { staticPodURL: withoutPassword(staticPodURL) }),
+    ...(staticPodURL !== undefined && { staticPodURL: maskedUrl(staticPodURL) }),
     ...(staticPodURLHeader && {
       staticPodURLHeader: Object.fromEntries(Object.keys(staticPodURLHeader).map((name) => [name, [masked]])),
     }),
@@ -23,7 +25,7 @@ export function shownConfiguration(configuration: KubeletConfiguration): object 
 
 /** Every flag with its effective value, from the command line, a file or the default; secrets are masked. */
 export function shownFlags(configuration: KubeletConfiguration, given: NodeFlagValues): Map<string, string> {
-  const shown = shownConfiguration(configuration);
+  const shown = withoutSecrets(configuration);
   const values = new Map<string, string>();
   for (const [name, { field }] of configurationFlags) values.set(name, textOf(valueAt(shown, field)));
   const byName = new Map<string, unknown>(Object.entries(given));
@@ -35,8 +37,9 @@ export function shownFlags(configuration: KubeletConfiguration, given: NodeFlagV
   return values;
 }
 
-function withoutPassword(url: string): string {
-  return url.replace(/^(\w+:\/\/)[^/@]*@/, `$1${masked}@`);
+/** User, password and query may be secret. */
+function maskedUrl(url: string): string {
+  return url.replace(/^(\w+:\/\/)[^/@]*@/, `$1${masked}@`).replace(/\?.*$/su, `?${masked}`);
 }
 
 /** Flag syntax: lists and maps with commas; empty if unset. */
