@@ -148,6 +148,14 @@ test("a cgroup without limits has none, and values of a missing controller are o
   assert.equal(bare.tasks, undefined);
 });
 
+test("a v2 cgroup whose peak of memory the kernel does not count has 0 for it", () => {
+  const old = recordedCgroup(2);
+  old.delete("memory.peak");
+  assert.equal(cgroupSample(2, old, 0).memory?.details?.peak, 0);
+  const root = new Map([["memory.stat", "anon 5\nfile 6\n"]]);
+  assert.equal(cgroupSample(2, root, 0, true).memory?.details?.peak, 0);
+});
+
 test("each file is read in its controller's hierarchy, and only as deep as required", () => {
   const paths = cgroupFilePaths(hierarchies, "/kubepods/pod1", "resources").map(({ path }) => path);
   assert.deepEqual(paths, [

@@ -41,7 +41,8 @@ export interface MemorySample {
 
 export interface MemoryDetails {
   readonly kernel: number;
-  readonly peak: number | undefined;
+  /** 0: not counted by the kernel. */
+  readonly peak: number;
   /** Number of times the limit was hit. */
   readonly limitHits: number;
   /** OOM kills; undefined: not counted by the kernel. */

@@ -96,7 +96,7 @@ function memory(texts: CgroupTexts): CgroupSample["memory"] {
     swapLimit: withSwap === undefined || limit === undefined ? undefined : Math.max(0, withSwap - limit),
     details: {
       kernel: parseNumber(texts.get("memory.kmem.usage_in_bytes")) ?? 0,
-      peak: parseNumber(texts.get("memory.max_usage_in_bytes")),
+      peak: parseNumber(texts.get("memory.max_usage_in_bytes")) ?? 0,
       limitHits: parseNumber(texts.get("memory.failcnt")) ?? 0,
       oomKills: parseKeyed(texts.get("memory.oom_control")).get("oom_kill"),
       reservation: byteLimit(parseNumber(texts.get("memory.soft_limit_in_bytes"))) ?? 0,

@@ -84,7 +84,8 @@ function memory(texts: CgroupTexts, isRoot: boolean): CgroupSample["memory"] {
     pressure: parsePressure(texts.get("memory.pressure")),
     details: {
       kernel: count("kernel"),
-      peak: parseNumber(texts.get("memory.peak")),
+      // Since Linux 5.19, and not for the root. cAdvisor's series exist always.
+      peak: parseNumber(texts.get("memory.peak")) ?? 0,
       limitHits: events.get("max") ?? 0,
       oomKills: events.get("oom_kill"),
       reservation: parseNumber(texts.get("memory.min")) ?? 0,
