@@ -99,7 +99,11 @@ const memory: readonly ViewMetric[] = [
   }),
   gauge("container_memory_mapped_file", "Mapped files", ({ sample }) => sample.memory?.mappedFile),
   gauge("container_memory_swap", "Swap in use", ({ sample }) => sample.memory?.swap),
-  counter("container_memory_failcnt", "Memory limit hits", ({ sample }) => sample.memory?.details?.limitHits),
+  counter(
+    "container_memory_failcnt",
+    "Memory limit hits; 0 on cgroup v2",
+    ({ sample }) => sample.memory?.details?.limitHits,
+  ),
   gauge("container_memory_usage_bytes", "Memory in use, page cache included", ({ sample }) => sample.memory?.usage),
   gauge("container_memory_max_usage_bytes", "Peak memory in use; 0: not counted by the kernel", ({ sample }) => {
     return sample.memory?.details?.peak;

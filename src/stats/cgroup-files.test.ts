@@ -99,7 +99,7 @@ test("a recorded v2 cgroup gives exactly the values in its files, with its press
       details: {
         kernel: 995_328,
         peak: 31_555_584,
-        limitHits: 7,
+        limitHits: 0,
         oomKills: 1,
         reservation: 0,
         swapLimit: 33_554_432,
@@ -146,6 +146,13 @@ test("a cgroup without limits has none, and values of a missing controller are o
   assert.equal(bare.cpu?.usageNanoseconds, 5000);
   assert.equal(bare.memory, undefined);
   assert.equal(bare.tasks, undefined);
+});
+
+test("hits of the memory limit are counted on v1, and on v2 there are none, as cAdvisor has it", () => {
+  const v1 = new Map([...recordedCgroup(1), ["memory.failcnt", "3\n"]]);
+  assert.equal(cgroupSample(1, v1, 0).memory?.details?.limitHits, 3);
+  assert.match(recordedCgroup(2).get("memory.events") ?? "", /^max 7$/mu);
+  assert.equal(cgroupSample(2, recordedCgroup(2), 0).memory?.details?.limitHits, 0);
 });
 
 test("a v2 cgroup whose peak of memory the kernel does not count has 0 for it", () => {

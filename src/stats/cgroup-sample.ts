@@ -43,7 +43,7 @@ export interface MemoryDetails {
   readonly kernel: number;
   /** 0: not counted by the kernel. */
   readonly peak: number;
-  /** Number of times the limit was hit. */
+  /** Number of times the limit was hit; always 0 on v2. */
   readonly limitHits: number;
   /** OOM kills; undefined: not counted by the kernel. */
   readonly oomKills: number | undefined;

@@ -67,7 +67,6 @@ function memory(texts: CgroupTexts, isRoot: boolean): CgroupSample["memory"] {
   const count = (name: string): number => stat.get(name) ?? 0;
   const inactiveFile = count("inactive_file");
   const swapLimit = byteLimit(parseNumber(texts.get("memory.swap.max")));
-  const events = parseKeyed(texts.get("memory.events"));
   return {
     usage,
     workingSet: workingSet(usage, inactiveFile),
@@ -86,8 +85,9 @@ function memory(texts: CgroupTexts, isRoot: boolean): CgroupSample["memory"] {
       kernel: count("kernel"),
       // Since Linux 5.19, and not for the root. cAdvisor's series exist always.
       peak: parseNumber(texts.get("memory.peak")) ?? 0,
-      limitHits: events.get("max") ?? 0,
-      oomKills: events.get("oom_kill"),
+      // As cAdvisor, which does not take `max` of memory.events for it.
+      limitHits: 0,
+      oomKills: parseKeyed(texts.get("memory.events")).get("oom_kill"),
       reservation: parseNumber(texts.get("memory.min")) ?? 0,
       swapLimit,
     },
