@@ -19,6 +19,7 @@ class StallingFiles extends RecordedStatsFiles {
   stalled: string | undefined;
   readonly end = Promise.withResolvers<void>();
   readonly asked: string[] = [];
+  freeBytes = 400;
 
   async #access(path: string): Promise<void> {
     this.asked.push(path);
@@ -27,7 +28,8 @@ class StallingFiles extends RecordedStatsFiles {
 
   override async fileSystem(path = ""): Promise<FileSystemUsage | undefined> {
     await this.#access(path);
-    return await super.fileSystem();
+    const fileSystem = await super.fileSystem();
+    return fileSystem && { ...fileSystem, availableBytes: this.freeBytes };
   }
 
   override async filesUsage(path = ""): Promise<TreeUsage | undefined> {
@@ -48,9 +50,16 @@ function scene(spec: Partial<PodSpec> = {}) {
   });
   const { signal } = new AbortController();
   const volumes = new VolumeUsage({ clock, files }, { rootDirectory: "/kubelet", periodMs: 60_000 }, signal);
+  const usedBytes = { value: 7n };
+  const usageOf = (mountpoint: string): object => ({ timestamp: 1n, fsId: { mountpoint }, usedBytes });
   const cri = {
     runtime: { listContainerStats: async () => ({ stats: [] }) },
-    images: { imageFsInfo: async () => ({ imageFilesystems: [], containerFilesystems: [] }) },
+    images: {
+      imageFsInfo: async () => {
+        usedBytes.value++;
+        return { imageFilesystems: [usageOf("/images")], containerFilesystems: [usageOf("/layers")] };
+      },
+    },
   } as unknown as Cri;
   const layers = { measure: async () => new Map() };
   const places = {
@@ -64,7 +73,7 @@ function scene(spec: Partial<PodSpec> = {}) {
   const stats = new StorageStats({ clock, files, cri, log, volumes, layers, ...places }, signal);
   const measure = async (running = pods, anew = true): Promise<ReadonlyMap<string, PodStorage>> =>
     await stats.ofPods(running, new Set(running.map(({ ref }) => ref.uid)), { anew, layers: true });
-  return { clock, files, pods, measure, warnings };
+  return { clock, files, pods, stats, measure, warnings };
 }
 
 test("a pod whose storage stalls is missing after 5 seconds, and the others are there", async () => {
@@ -89,6 +98,30 @@ test("what pods use is known although the file system that they are on does not 
   const { ephemeral } = (await measured).get("uid-one") ?? {};
   assert.ok((ephemeral?.usedBytes ?? 0) > 0);
   assert.equal(ephemeral?.capacityBytes, undefined);
+});
+
+test("what is free on the runtime's file systems is read with each request, and the runtime asked every 10 s", async () => {
+  const { clock, files, stats } = scene();
+  const figures = async (): Promise<unknown[]> => {
+    const { fs, imageFs, containerFs } = await stats.collect([]);
+    assert.equal(containerFs?.usedBytes, imageFs?.usedBytes);
+    return [fs?.availableBytes, imageFs?.availableBytes, containerFs?.availableBytes, imageFs?.usedBytes];
+  };
+  assert.deepEqual(await figures(), [400, 400, 400, 8]);
+  files.freeBytes = 300;
+  assert.deepEqual(await figures(), [300, 300, 300, 8]);
+  await clock.advance(10_001);
+  assert.deepEqual(await figures(), [300, 300, 300, 9]);
+});
+
+test("images whose file system does not say its size are reported after 2 seconds with what they use", async () => {
+  const { clock, files, stats } = scene();
+  files.stalled = "/images";
+  const collected = stats.collect([]);
+  await clock.advance(2000);
+  const { imageFs, containerFs } = await collected;
+  assert.deepEqual([imageFs?.usedBytes, imageFs?.availableBytes], [8, undefined]);
+  assert.deepEqual([containerFs?.usedBytes, containerFs?.availableBytes], [8, 400]);
 });
 
 test("what is known of a pod is forgotten once it no longer runs, also on a node that nobody scrapes", async () => {

@@ -40,12 +40,20 @@ const podLimitMs = 5_000;
 interface RuntimeUsage {
   /** By container ID. */
   readonly layers: ReadonlyMap<string, FilesystemUsage>;
-  readonly imageFs: FsStats | undefined;
-  readonly containerFs: FsStats | undefined;
+  readonly images: FilesystemUsage | undefined;
+  /** Instead of its own figure for images. */
+  readonly imageBytes: number | undefined;
+  /** Undefined: on the same file system as images. */
+  readonly containers: FilesystemUsage | undefined;
 }
 
 const noLayers: ReadonlyMap<string, MeasuredLayer> = new Map();
-const nothingKnown: RuntimeUsage = { layers: new Map(), imageFs: undefined, containerFs: undefined };
+const nothingKnown: RuntimeUsage = {
+  layers: new Map(),
+  images: undefined,
+  imageBytes: undefined,
+  containers: undefined,
+};
 
 /** The shared state of one measurement. */
 interface Measuring {
@@ -89,12 +97,21 @@ export class StorageStats {
     const [fileSystem, usage] = await Promise.all([this.#fileSystem(rootDirectory), this.#runtimeUsage()]);
     const timeMs = clock.now();
     const used = fileSystem && { bytes: fileSystem.usedBytes, inodes: fileSystem.inodes - fileSystem.inodesFree };
-    return {
-      fs: used && fsStats(timeMs, fileSystem, used),
-      imageFs: usage.imageFs,
-      containerFs: usage.containerFs,
-      pods: await this.#ofPods(pods, { fileSystem, usage, layers: noLayers, anew: false }),
-    };
+    const [runtime, ofPods] = await Promise.all([
+      this.#runtimeFileSystems(usage),
+      this.#ofPods(pods, { fileSystem, usage, layers: noLayers, anew: false }),
+    ]);
+    return { fs: used && fsStats(timeMs, fileSystem, used), ...runtime, pods: ofPods };
+  }
+
+  /** What is free is as new as that of the node's own file system, which may be the same one. */
+  async #runtimeFileSystems(usage: RuntimeUsage): Promise<Pick<NodeStorage, "imageFs" | "containerFs">> {
+    const whole = async (used: FilesystemUsage | undefined): Promise<FsStats | undefined> =>
+      used && usageStats(used, await this.#fileSystem(used.fsId?.mountpoint ?? ""), this.#deps.clock);
+    const [images, containers] = await Promise.all([whole(usage.images), whole(usage.containers)]);
+    const { imageBytes } = usage;
+    const imageFs = images && imageBytes !== undefined ? { ...images, usedBytes: imageBytes } : images;
+    return { imageFs, containerFs: containers ?? imageFs };
   }
 
   /**
@@ -251,7 +268,7 @@ export class StorageStats {
 
   /** Never rejects: figures that a runtime does not report are omitted. */
   async #askRuntime(): Promise<RuntimeUsage> {
-    const { cri, clock, log, runtime } = this.#deps;
+    const { cri, log, runtime } = this.#deps;
     const options = { timeoutMs: runtimeLimitMs, signal: this.#signal };
     const problems: string[] = [];
     const attempt = async <T>(call: Promise<T>): Promise<T | undefined> => {
@@ -274,11 +291,12 @@ export class StorageStats {
     for (const { attributes, writableLayer } of containers?.stats ?? []) {
       if (attributes !== undefined && writableLayer !== undefined) layers.set(attributes.id, writableLayer);
     }
-    const whole = async (usage: FilesystemUsage | undefined): Promise<FsStats | undefined> =>
-      usage && usageStats(usage, await this.#fileSystem(usage.fsId?.mountpoint ?? ""), clock);
-    const measured = await whole(images?.imageFilesystems[0]);
-    const imageFs = measured && listed ? { ...measured, usedBytes: totalSize(listed.images) } : measured;
-    return { layers, imageFs, containerFs: (await whole(images?.containerFilesystems[0])) ?? imageFs };
+    return {
+      layers,
+      images: images?.imageFilesystems[0],
+      imageBytes: listed && totalSize(listed.images),
+      containers: images?.containerFilesystems[0],
+    };
   }
 }
 
