@@ -89,8 +89,14 @@ export const managerMutants: readonly Mutant[] = [
   {
     name: "never-pending-again",
     file: "src/status/generate.ts",
-    from: 'return failure === undefined ? phaseOfContainers(inputs, statuses) : "Failed";',
-    to: 'const found = failure === undefined ? phaseOfContainers(inputs, statuses) : "Failed";\n  return found === "Pending" && previous?.phase === "Running" ? "Running" : found;',
+    from: "if (failure === undefined) return found;",
+    to: 'if (failure === undefined) return found === "Pending" && previous?.phase === "Running" ? "Running" : found;',
+  },
+  {
+    name: "exit-codes-of-evicted-pods-ignored",
+    file: "src/status/generate.ts",
+    from: 'return failure.outcome === "cutShort" && found === "Succeeded" ? "Succeeded" : "Failed";',
+    to: 'return "Failed";',
   },
   {
     name: "end-is-not-final",

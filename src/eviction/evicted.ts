@@ -13,14 +13,15 @@ export function evictionGraceSeconds(pod: Pod, { graceMs }: Threshold, maxPodGra
 }
 
 /**
- * The ending of an evicted pod: its status is Failed, reason Evicted, with the message.
+ * The ending of an evicted pod: unless its containers exit with 0, its status is Failed, reason Evicted, with the
+ * message.
  * @param why the decision, with its journal entry
  * @param disruption it is evicted for the node, and not for a limit of its own
  */
 export function evicted(message: string, why: Cause, graceSeconds: number, disruption: boolean): Ending {
   return {
     cause: { code: "Evicted", message, because: why },
-    outcome: "failed",
+    outcome: "cutShort",
     lasts: true,
     graceSeconds,
     disruption: disruption ? message : undefined,

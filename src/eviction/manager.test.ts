@@ -32,7 +32,7 @@ test("the first pod of the ranking is evicted, and the next one once it is gone 
   });
   const [first] = scene.killed;
   assert.equal(first?.ending.graceSeconds, 1);
-  assert.deepEqual([first.ending.outcome, first.ending.lasts, first.ending.cause.code], ["failed", true, "Evicted"]);
+  assert.deepEqual([first.ending.outcome, first.ending.lasts, first.ending.cause.code], ["cutShort", true, "Evicted"]);
   const message = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. ";
   assert.deepEqual([first.ending.cause.message, first.ending.disruption], [message, message]);
   const entry = scene.journal.entries.find(({ what }) => what === "PodEvicted");

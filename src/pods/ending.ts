@@ -9,11 +9,11 @@ export interface Ending {
   /** Code and message become the status's reason and message if the node fails the pod. */
   readonly cause: Cause;
   /**
-   * The resulting pod status. failed: phase Failed with the ending's reason, beside each container's status. refused:
-   * the same, without container statuses, since the node never admitted the pod. asContainers: derived from the
-   * containers.
+   * The resulting pod status. failed: phase Failed with the ending's reason, beside each container's status. cutShort:
+   * the same, unless all containers exit with 0: then the pod has succeeded, and needs no reason. refused: as failed,
+   * without container statuses, since the node never admitted the pod. asContainers: derived from the containers.
    */
-  readonly outcome: "failed" | "refused" | "asContainers";
+  readonly outcome: "failed" | "cutShort" | "refused" | "asContainers";
   /** The pod stays ended after a restart of podwright, even if a source still has it. */
   readonly lasts: boolean;
   /** Of one that lasts: only until the machine starts again. */
@@ -45,6 +45,16 @@ export function unwanted(cause: Cause, graceSeconds: number): Ending {
  */
 export function completed(cause: Cause, graceSeconds: number, graces: readonly ContainerGrace[] = []): Ending {
   return { cause, outcome: "asContainers", lasts: true, graceSeconds, graces };
+}
+
+/** The node itself ends a pod that it had admitted. */
+export function isByNode({ outcome }: Ending): boolean {
+  return outcome === "failed" || outcome === "cutShort";
+}
+
+/** The pod's phase depends on how its containers exit. */
+export function dependsOnExits(outcome: Ending["outcome"] | undefined): boolean {
+  return outcome === "asContainers" || outcome === "cutShort";
 }
 
 /**

@@ -183,7 +183,7 @@ test("a pod that the node ended stays ended in the next run, while it is desired
   await first.checkpoint.stopping(undefined, preempted(testPod(), 1, removed.cause));
   const kept = {
     cause: { code: "Preempting", message: "Preempted in order to admit critical pod" },
-    ...{ outcome: "failed", disruption: "Pod was preempted by Kubelet to accommodate a critical pod." },
+    ...{ outcome: "cutShort", disruption: "Pod was preempted by Kubelet to accommodate a critical pod." },
     graceSeconds: 30,
   };
   assert.deepEqual(await scene.end(), kept);
@@ -223,6 +223,20 @@ test("the phase of a completed pod is kept, so that the next run needs none of i
   next.checkpoint.stopped("Running");
   await next.checkpoint.save();
   assert.equal((await scene.end())?.endedPhase, "Succeeded");
+});
+
+test("so is that of a pod that the node cut short, but not of one that has failed in any case", async () => {
+  for (const [ending, phase] of [
+    [preempted(testPod(), 1, removed.cause), "Succeeded"],
+    [overdue(testPod()), undefined],
+  ] as const) {
+    const scene = new Scene();
+    const { checkpoint } = await scene.life();
+    await checkpoint.stopping(undefined, ending);
+    checkpoint.stopped("Succeeded");
+    await checkpoint.save();
+    assert.equal((await scene.end())?.endedPhase, phase);
+  }
 });
 
 test("an ending stored by an earlier version with only its reason keeps its meaning", async () => {

@@ -14,7 +14,7 @@ import { Annotation } from "../runtime/config/labels.ts";
 import { podDirectory } from "../runtime/layout/pod-directories.ts";
 import { bootId } from "../base/boot-id.ts";
 import type { ActiveDeadline } from "./active-deadline.ts";
-import type { Ending, LastingEnding } from "./ending.ts";
+import { dependsOnExits, type Ending, type LastingEnding } from "./ending.ts";
 import { preempting, preemptionDisruption } from "./preemption.ts";
 import type { RestartTimes } from "./restart-times.ts";
 
@@ -34,10 +34,10 @@ const Content = z.object({
       code: z.string(),
       message: z.string(),
       /** Missing in records of earlier versions. */
-      outcome: z.enum(["failed", "refused", "asContainers"]).optional(),
+      outcome: z.enum(["failed", "cutShort", "refused", "asContainers"]).optional(),
       disruption: z.string().optional(),
       graceSeconds: z.number().min(0).optional(),
-      /** Of containers that have completed: they may be collected. */
+      /** Where it depends on the containers, once they have exited: they may be collected. */
       phase: z.enum(["Succeeded", "Failed"]).optional(),
       /** The boot id of the machine while it lasts; missing: for good. */
       boot: z.string().optional(),
@@ -159,8 +159,8 @@ export class PodCheckpoint {
 
   /** The pod has stopped, with that phase; recorded by the next {@link save}. */
   stopped(phase: PodPhase | undefined): void {
-    if (this.#end?.outcome !== "asContainers" || (phase !== "Succeeded" && phase !== "Failed")) return;
-    this.#end = { ...this.#end, phase };
+    if (this.#end === undefined || !dependsOnExits(this.#end.outcome)) return;
+    if (phase === "Succeeded" || phase === "Failed") this.#end = { ...this.#end, phase };
   }
 
   /** The pod's first start stores the pod itself. */

@@ -13,6 +13,7 @@ import { hasInstance, type PodStatus } from "../runtime/status/pod-status.ts";
 import { actionsContext } from "./actions-context.ts";
 import { ActiveDeadline, deadlineExceeded } from "./active-deadline.ts";
 import { CalledOff } from "./called-off.ts";
+import { endingNow } from "./cut-short.ts";
 import { DecisionLog } from "./decision-log.ts";
 import { completed, type Ending } from "./ending.ts";
 import { operationEvents } from "./operation-events.ts";
@@ -144,7 +145,9 @@ export class PodWorker {
   }
 
   /** Stops the pod for good. Again with a shorter grace period: shortens it. */
-  terminate(ending: Ending): void {
+  terminate(asked: Ending): void {
+    const waiting = this.#failures.waiting(this.#pod, this.#actions, this.#restarts);
+    const ending = endingNow(asked, this.#pod, this.#deps.cache.get(this.uid).status, waiting);
     const to = terminate(this.#state, ending, this.#deps.effects.clock.monotonic());
     if (to === this.#state) return;
     const { cause } = ending;

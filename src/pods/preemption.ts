@@ -22,7 +22,7 @@ export const preemptionDisruption = "Pod was preempted by Kubelet to accommodate
 export function preempted(victim: Pod, entry: number, because: Cause): Ending {
   return {
     cause: { code: preempting.reason, message: preempting.message, entry, because },
-    outcome: "failed",
+    outcome: "cutShort",
     lasts: true,
     graceSeconds: gracePeriodSeconds(victim),
     disruption: preemptionDisruption,

@@ -33,23 +33,27 @@ describe("worker states", () => {
 
   test("a pod that the node failed keeps that reason when it is deleted with a shorter grace period", () => {
     const disruption = "Pod was preempted";
-    const preempted: Ending = { cause, outcome: "failed", lasts: true, graceSeconds: 30, disruption };
+    const preempted: Ending = { cause, outcome: "cutShort", lasts: true, graceSeconds: 30, disruption };
     const state = terminate(terminate({ kind: "syncing" }, preempted, 0), ending(5), 1000);
     assert.deepEqual(state, { kind: "terminating", ending: { ...preempted, graceSeconds: 5 }, killAtMs: 6000 });
   });
 
   test("of two reasons for which the node fails a pod the last one counts, and of none and one that one", () => {
     const failed = (code: "Preempting" | "Evicted", graceSeconds: number): Ending => {
-      return { cause: { code, message: "a test" }, outcome: "failed", lasts: true, graceSeconds };
+      return { cause: { code, message: "a test" }, outcome: "cutShort", lasts: true, graceSeconds };
     };
     for (const first of [failed("Preempting", 30), ending(30)]) {
       const state = terminate(terminate({ kind: "syncing" }, first, 0), failed("Evicted", 1), 5000);
       assert.deepEqual(state, { kind: "terminating", ending: failed("Evicted", 1), killAtMs: 6000 });
     }
+    const overdue: Ending = { ...failed("Preempting", 30), outcome: "failed" };
+    const state = terminate(terminate({ kind: "syncing" }, overdue, 0), failed("Evicted", 1), 5000);
+    const kept: Ending = { ...failed("Evicted", 1), outcome: "failed" };
+    assert.deepEqual(state, { kind: "terminating", ending: kept, killAtMs: 6000 }, "it has failed however it exits");
   });
 
   test("a pod that an earlier run failed, and that is deleted now, has failed with any grace period", () => {
-    const resumedEnding: Ending = { cause, outcome: "failed", lasts: true, graceSeconds: 30 };
+    const resumedEnding: Ending = { cause, outcome: "cutShort", lasts: true, graceSeconds: 30 };
     const state = terminate(terminate({ kind: "syncing" }, ending(10), 0), resumedEnding, 0);
     const kept = { kind: "terminating", ending: { ...resumedEnding, graceSeconds: 10 }, killAtMs: 10_000 };
     assert.deepEqual(state, kept);

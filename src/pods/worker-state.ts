@@ -1,6 +1,6 @@
 import { invariant } from "../base/invariant.ts";
 import type { ContainerId } from "../base/ids.ts";
-import type { Ending } from "./ending.ts";
+import { type Ending, isByNode } from "./ending.ts";
 
 /**
  * Where a pod is in its life on this node (upstream's SyncPod, SyncTerminatingPod, SyncTerminatedPod).
@@ -78,15 +78,17 @@ export function terminate(state: WorkerState, ending: Ending, nowMs: number): Wo
 }
 
 /**
- * A pod failed by the node stays failed, also when it is deleted meanwhile with a shorter grace period. If the node fails
- * it twice, as a preempted pod that is evicted, the last reason counts, as upstream.
+ * A pod ended by the node keeps that reason, also when it is deleted meanwhile with a shorter grace period. If the node
+ * ends it twice, as a preempted pod that is evicted, the last reason counts, as upstream; but one past its deadline has
+ * failed, however its containers exit.
  */
 function sooner(first: Ending, second: Ending): Ending {
-  if (first.outcome === "asContainers" || second.outcome === "failed") return second;
-  return { ...first, graceSeconds: second.graceSeconds };
+  if (first.outcome === "asContainers") return second;
+  if (!isByNode(second)) return { ...first, graceSeconds: second.graceSeconds };
+  return first.outcome === "failed" ? { ...second, outcome: "failed" } : second;
 }
 
-/** A pod that is being deleted, and that an earlier run of the kubelet failed, has failed whatever its grace period is. */
+/** A pod that is being deleted, and that an earlier run of the kubelet ended, keeps its reason with any grace period. */
 function failsFirst(first: Ending, second: Ending): boolean {
-  return first.outcome === "asContainers" && !first.lasts && second.outcome === "failed";
+  return first.outcome === "asContainers" && !first.lasts && isByNode(second);
 }

@@ -17,7 +17,7 @@ export function terminatedByShutdown(pod: Pod, entry: number, because: Cause, gr
   const { reason: code, message } = terminated;
   return {
     cause: { code, message, entry, because },
-    outcome: "failed",
+    outcome: "cutShort",
     lasts: true,
     untilReboot: isStaticPod(pod),
     graceSeconds,

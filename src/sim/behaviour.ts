@@ -1,6 +1,6 @@
 /**
  * The behaviour of a simulated container's process, encoded in its command: `sim run`, `sim exit CODE AFTER_MS`, `…
- * deaf`.
+ * deaf`, `… polite`.
  */
 export interface Behaviour {
   /** Exits by itself after this time; undefined: runs until it is stopped. */
@@ -8,6 +8,8 @@ export interface Behaviour {
   readonly exitCode: number;
   /** Ignores its stop signal: only SIGKILL ends it. */
   readonly deaf: boolean;
+  /** Exits with 0 on its stop signal. */
+  readonly polite?: boolean;
   /** The runtime can create but not start it (no such program). */
   readonly unstartable: boolean;
   /** Writes enough log output for rotations. */
@@ -17,7 +19,7 @@ export interface Behaviour {
 export function behaviourCommand(behaviour: Behaviour): string[] {
   const words =
     behaviour.exitAfterMs === undefined ? ["run"] : ["exit", String(behaviour.exitCode), String(behaviour.exitAfterMs)];
-  const marks = (["deaf", "unstartable", "chatty"] as const).filter((mark) => behaviour[mark] === true);
+  const marks = (["deaf", "polite", "unstartable", "chatty"] as const).filter((mark) => behaviour[mark] === true);
   return ["sim", ...words, ...marks];
 }
 
@@ -27,6 +29,7 @@ export function parseBehaviour(command: readonly string[]): Behaviour {
     exitAfterMs: ends ? Number(command[3]) : undefined,
     exitCode: ends ? Number(command[2]) : 0,
     deaf: command.includes("deaf"),
+    polite: command.includes("polite"),
     unstartable: command.includes("unstartable"),
     chatty: command.includes("chatty"),
   };

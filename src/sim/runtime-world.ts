@@ -252,7 +252,8 @@ export class RuntimeWorld {
     if (container.behaviour.deaf || isDeaf || container.state === "unknown") {
       this.clock.schedule(`SIGKILL for ${container.id}`, timeoutMs, kill);
     } else {
-      const obey = (): void => this.exit(container, 143, "Error");
+      const isPolite = container.behaviour.polite === true;
+      const obey = (): void => this.exit(container, isPolite ? 0 : 143, isPolite ? "Completed" : "Error");
       this.clock.schedule(`${container.id} to obey`, killDelayMs, obey);
     }
   }

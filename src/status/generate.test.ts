@@ -115,7 +115,7 @@ const pod: Pod = {
 };
 
 /** An ending with which the node fails a pod, such as an eviction. */
-function failing(code: CauseCode, message: string, outcome: "failed" | "refused" = "failed"): Failure {
+function failing(code: CauseCode, message: string, outcome: Failure["outcome"] = "failed"): Failure {
   return { cause: { code, message }, outcome };
 }
 
@@ -142,6 +142,27 @@ test("a pod that the node ends is Failed with the node's message, permanently", 
     generateAPIPodStatus(statusInputs(pod, { podStatus, previous: failed, failure: other })).reason,
     "Evicted",
   );
+});
+
+test("a pod that the node cuts short has succeeded without a reason if its containers exit with 0", () => {
+  const [exited, killed] = [{ state: "exited" } as const, { state: "exited", exitCode: 137 } as const];
+  const told = (outcome: Failure["outcome"], ...ends: Partial<RuntimeContainerStatus>[]): unknown[] => {
+    const containers = ends.map((_, index) => ({ name: `c${index}` }));
+    const own: Pod = { ...pod, spec: { containers } };
+    const podStatus = runtimeStatus(
+      own,
+      ends.flatMap((end, index) => (end.state === undefined ? [] : runtimeContainer(`c${index}`, end))),
+    );
+    const failure = failing("Preempting", "Preempted in order to admit critical pod", outcome);
+    const status = generateAPIPodStatus(statusInputs(own, { podStatus, failure, podIsTerminal: true }));
+    return [status.phase, status.reason, status.message !== undefined];
+  };
+  const failed = ["Failed", "Preempting", true];
+  assert.deepEqual(told("cutShort", exited, exited), ["Succeeded", undefined, false]);
+  assert.deepEqual(told("cutShort", exited, killed), failed);
+  assert.deepEqual(told("cutShort", exited, {}), failed, "one of them has never run");
+  assert.deepEqual(told("cutShort", {}), failed);
+  assert.deepEqual(told("failed", exited, exited), failed);
 });
 
 test("a pod that ended before it started has no waiting containers, so that its reason is visible", () => {

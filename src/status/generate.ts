@@ -100,12 +100,17 @@ function disruptionOf({ failure, previous }: StatusInputs, phase: PodPhase): str
   return ends ? failure?.disruption : undefined;
 }
 
-/** A final phase is permanent. A running pod is Pending again only while it is reinitialized. */
+/**
+ * A final phase is permanent. A running pod is Pending again only while it is reinitialized. Exit codes count, as
+ * upstream, if the node cuts a pod short: one that stops in good order has succeeded.
+ */
 function nextPhase(inputs: StatusInputs, statuses: readonly ContainerStatus[]): PodPhase {
   const { previous, failure, endedPhase } = inputs;
   if (previous !== undefined && isTerminalPhase(previous.phase)) return previous.phase;
   if (endedPhase !== undefined) return endedPhase;
-  return failure === undefined ? phaseOfContainers(inputs, statuses) : "Failed";
+  const found = phaseOfContainers(inputs, statuses);
+  if (failure === undefined) return found;
+  return failure.outcome === "cutShort" && found === "Succeeded" ? "Succeeded" : "Failed";
 }
 
 function phaseOfContainers(inputs: StatusInputs, statuses: readonly ContainerStatus[]): PodPhase {

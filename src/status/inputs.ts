@@ -12,7 +12,7 @@ export interface WaitingReason {
   readonly message: string;
 }
 
-/** An ending by which the node itself failed a pod. */
+/** An ending by which the node itself rejected or ended a pod. */
 export type Failure = Pick<Ending, "cause" | "outcome" | "disruption">;
 
 /** The inputs of a pod's status. */
@@ -42,7 +42,7 @@ export interface StatusInputs {
   readonly podIsTerminal: boolean;
   /** Something of the pod runs or may start; for a pod that is not being stopped always possible. */
   readonly mayRun?: boolean;
-  /** Set when the node rejects or fails the pod: it is Failed, with code and message of the cause. */
+  /** Set when the node rejects or ends the pod: it has failed with code and message of the cause, if not succeeded. */
   readonly failure?: Failure;
   /** The phase that an earlier run reported of completed containers: the runtime may not have all of them any more. */
   readonly endedPhase?: PodPhase | undefined;

@@ -13,6 +13,8 @@ const image = "docker.io/library/busybox:latest";
 const scratch = { volumeMounts: [{ name: "scratch", mountPath: "/scratch" }] };
 const withScratch = { volumes: [{ name: "scratch", emptyDir: {} }] };
 const script = (text: string): { readonly command: string[] } => ({ command: ["/bin/sh", "-c", text] });
+/** Exits at once on SIGTERM, but not with 0: an evicted pod that does has succeeded. */
+const quickSleep = politeSleep.replace("exit 0", "exit 1");
 
 interface Told {
   readonly reason: string;
@@ -48,7 +50,7 @@ describe("evictions", { concurrency: 2 }, () => {
         const { spec, ...pod } = podObject(name, "") as { spec: { containers: [object] } };
         const own = {
           ...spec.containers[0],
-          ...script(`head -c 5m /dev/zero > /scratch/a; ${politeSleep}`),
+          ...script(`head -c 5m /dev/zero > /scratch/a; ${quickSleep}`),
           ...scratch,
         };
         const container = { ...own, resources: { limits } };
@@ -63,8 +65,8 @@ describe("evictions", { concurrency: 2 }, () => {
         const [own] = spec.containers;
         const limited = (storage: string): object => ({ resources: { limits: { "ephemeral-storage": storage } } });
         const containers = [
-          { ...own, ...script(`head -c 5m /dev/zero > /a; ${politeSleep}`), ...limited("2Mi") },
-          { ...own, name: "beside", ...script(politeSleep), ...limited("100Mi") },
+          { ...own, ...script(`head -c 5m /dev/zero > /a; ${quickSleep}`), ...limited("2Mi") },
+          { ...own, name: "beside", ...script(quickSleep), ...limited("100Mi") },
         ];
         return JSON.stringify({ ...pod, spec: { ...spec, containers } });
       };
@@ -158,7 +160,7 @@ describe("evictions", { concurrency: 2 }, () => {
       const flags = (hard: string): string[] => ["--confirm-evictions", "--eviction-hard", hard];
       const before = await cluster.start(...flags("nodefs.available<1%"));
       await cluster.nodeReady();
-      const fill = script(`head -c 40m /dev/zero > /scratch/a; ${politeSleep}`);
+      const fill = script(`head -c 40m /dev/zero > /scratch/a; ${quickSleep}`);
       server.admin.create(boundPod("filler", { ...fill, ...scratch }, withScratch));
       await cluster.ready("filler");
       const isWritten = async (): Promise<boolean> => (await left(podwright, "nodefs.available")) < 55_000 * 1024;

@@ -39,6 +39,14 @@ export function deaf(name: string, more: Partial<Container> = {}): Container {
   });
 }
 
+/** A container that exits with 0 on its stop signal. */
+export function polite(name: string, more: Partial<Container> = {}): Container {
+  return runs(name, {
+    command: behaviourCommand({ exitAfterMs: undefined, exitCode: 0, deaf: false, polite: true, unstartable: false }),
+    ...more,
+  });
+}
+
 export function podOf(spec: PodSpec, uid = "uid-1", name = "web"): Pod {
   return { metadata: { name, namespace: "default", uid: podUid(uid) }, spec };
 }

@@ -6,11 +6,13 @@ import { behaviourCommand, hookCommand } from "../behaviour.ts";
 import { SimRandom } from "../random.ts";
 import { withClaims, withExport } from "./pod-claims.ts";
 import { withDeviceVolumes, withDriverVolumes, withGroup, withSELinux } from "./pod-driver-volumes.ts";
+import { withManners } from "./pod-manners.ts";
 import { withPriority } from "./pod-priority.ts";
 import { withoutSickness, withProbes } from "./pod-probes.ts";
 import { withResources } from "./pod-resources.ts";
 import { withVolumes } from "./pod-volumes.ts";
-import { growsVolumes, hasDevices, hasDrivers, hasSELinux } from "./subjects.ts";
+import { isUnderPressure } from "./pressure-steps.ts";
+import { growsVolumes, hasDevices, hasDrivers, hasMachineRooms, hasSELinux } from "./subjects.ts";
 
 type Handler = NonNullable<NonNullable<Container["lifecycle"]>["preStop"]>;
 
@@ -42,6 +44,7 @@ const laterFeatures: Readonly<Record<string, (pod: Pod, random: SimRandom, wishe
   deviceVolumes: (pod, random, { seed }) => (hasDevices(seed) ? withDeviceVolumes(pod, random) : pod),
   seLinux: (pod, random, { seed }) => (hasSELinux(seed) ? withSELinux(pod, random) : pod),
   groups: (pod, random, { seed }) => (growsVolumes(seed) && random.chance(0.3) ? withGroup(pod) : pod),
+  manners: (pod, random, wishes) => (mayBeCutShort(wishes) ? withManners(pod, random) : pod),
 };
 
 /** Names of the features, for callers that exclude some. */
@@ -96,6 +99,11 @@ export function drawPod(name: string, uid: string, random: SimRandom, wishes: Po
     ...complete,
     metadata: { ...complete.metadata, name, namespace: "default", uid: podUid(uid), generation: 1 },
   };
+}
+
+/** In lives in which the node often ends pods itself: evicts them, shuts down, makes room for critical ones. */
+function mayBeCutShort({ seed, always }: PodWishes): boolean {
+  return isUnderPressure(seed) || hasMachineRooms(seed) || always.has("priority");
 }
 
 function drawPolicy(random: SimRandom, always: ReadonlySet<string>): "Always" | "OnFailure" | "Never" {

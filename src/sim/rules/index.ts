@@ -8,6 +8,7 @@ import { collectedGarbage } from "./collected-garbage.ts";
 import { collectedImages } from "./collected-images.ts";
 import { containers } from "./containers.ts";
 import { Corrections } from "./corrections.ts";
+import { CutShort } from "./cut-short.ts";
 import { dead } from "./dead.ts";
 import { Deadlines } from "./deadlines.ts";
 import { devices } from "./devices.ts";
@@ -100,6 +101,7 @@ export const rules: readonly RuleMaker[] = [
   history,
   (scene, broken) => new StatusRules(scene, broken),
   phases,
+  (scene, broken) => new CutShort(scene, broken),
   (scene, broken) => new Conditions(scene, broken),
   journal,
   pace,

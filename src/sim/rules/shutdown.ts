@@ -6,6 +6,7 @@ import type { OffReason } from "../life/machine-power.ts";
 import type { SimEntry } from "../life/node.ts";
 import { simShutdownPeriods as periods } from "../life/sim-node-rooms.ts";
 import type { WorldChange } from "../world-model.ts";
+import { endingOf } from "./endings.ts";
 import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
 
 /** Maximum duration of a stop beyond its grace period: the runtime's minimum timeout, and its own time. */
@@ -108,11 +109,14 @@ export class Shutdowns implements Rule {
   /** Only static pods start again: nobody else would make another. */
   disagreements(): readonly string[] {
     const { desired } = this.#scene.node;
-    return this.#scene.node.pods().flatMap(({ view, status }) => {
-      const pod = desired.get(view.ref.uid);
-      const isEnded = status?.reason === "Terminated" || status?.reason === "NodeShutdown";
+    return this.#scene.node.pods().flatMap((known) => {
+      const { uid } = known.view.ref;
+      const pod = desired.get(uid);
+      // One that exited with 0 has no reason in its status.
+      const reason = endingOf(known)?.cause.code ?? known.status?.reason;
+      const isEnded = reason === "Terminated" || reason === "NodeShutdown";
       const isStatic = pod !== undefined && isStaticPod(pod);
-      return isEnded && isStatic ? [`static pod ${view.ref.uid} is ${status.reason} after the shutdown`] : [];
+      return isEnded && isStatic ? [`static pod ${uid} is ${reason} after the shutdown`] : [];
     });
   }
 

@@ -1,8 +1,10 @@
 import { lifeStarted } from "../../journal/entry.ts";
 import type { KnownPod } from "../../kubelet/known-pods.ts";
+import { isByNode } from "../../pods/ending.ts";
 import type { SimEntry } from "../life/node.ts";
 import { attemptOf, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
 import { Beginnings } from "./beginnings.ts";
+import { endingOf } from "./endings.ts";
 import { dataText, forgetPod, idOf, whereOf } from "./entry-data.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
 
@@ -13,7 +15,8 @@ const noticedMs = 15_000;
 
 interface Phase {
   readonly to: string;
-  readonly reason: string;
+  /** podwright decided that the pod ends. */
+  readonly isDecision: boolean;
   /**
    * The pod became undesired at the time, or before the evidence was removed: a later run in which it is desired again
    * has seen nothing of it.
@@ -88,8 +91,8 @@ export class StatusRules implements Rule {
     this.#counts.clear();
     for (const where of this.#hooks.keys()) this.#hookEnded(where);
     const { desired } = this.#scene.node;
-    for (const [uid, { to, reason, isUnwanted }] of this.#phases) {
-      if (order[to] !== 2 || reason !== "" || isUnwanted || !desired.has(uid)) this.#phases.delete(uid);
+    for (const [uid, { to, isDecision, isUnwanted }] of this.#phases) {
+      if (order[to] !== 2 || isDecision || isUnwanted || !desired.has(uid)) this.#phases.delete(uid);
     }
   }
 
@@ -98,7 +101,7 @@ export class StatusRules implements Rule {
     const to = dataText(entry, "to");
     // It may be desired again when it has ended.
     const isUnwanted = this.#scene.unwanted.has(uid) || entry.cause?.code === "ManifestRemoved";
-    this.#phases.set(uid, { to, reason: dataText(entry, "reason"), isUnwanted });
+    this.#phases.set(uid, { to, isDecision: dataText(entry, "reason") !== "" || this.#isEndedByNode(uid), isUnwanted });
     if (from === undefined) return;
     const isAnew = from === "Running" && to === "Pending" && this.#beginnings.take(uid);
     const isBack = (order[to] ?? 0) < (order[from] ?? 0) && !isAnew;
@@ -107,6 +110,13 @@ export class StatusRules implements Rule {
     if (to === "Running" && !this.#beginnings.isInitialised(uid)) {
       this.#broken("pods run only after their initialization", `${uid} went from ${from} to ${to}`);
     }
+  }
+
+  /** Of a pod that succeeded when it was cut short only podwright knows that. */
+  #isEndedByNode(uid: string): boolean {
+    const known = this.#scene.node.pods().find(({ view }) => view.ref.uid === uid);
+    const ending = known && endingOf(known);
+    return ending !== undefined && isByNode(ending);
   }
 
   /** The phase is recorded before the containers. */
