@@ -29,6 +29,7 @@ test("an evicted pod shows that, whatever its containers ended with", () => {
   const evicted = podView({ phase: "Failed", reason: "Evicted", ready: false, containers: [completed] });
   assert.equal(podStatusWord(evicted), "Evicted");
   assert.equal(podStatusWord({ ...evicted, containers: [] }), "Evicted");
+  assert.equal(podStatusWord({ ...evicted, phase: "Succeeded" }), "Evicted");
   assert.equal(podStatusWord({ ...evicted, phase: "Succeeded", reason: "" }), "Completed");
 });
 

@@ -116,6 +116,16 @@ test("a pod that is no longer ready is printed with the container, and an ended 
     "  container app ended with exit code 3 (Error)",
   ]);
   assert.deepEqual(progress.views([], 0), ["○ web is gone"]);
+  const done = containerView({ state: "terminated", ready: false, reason: "Completed", exitCode: 0 });
+  const evicted = { reason: "Evicted", message: "the node is full" };
+  for (const [told, lines] of [
+    [{}, []],
+    [evicted, ["  Evicted: the node is full"]],
+  ] as const) {
+    const view = podView({ phase: "Succeeded", ready: false, containers: [done], ...told });
+    const shown = new RunProgress([pod], 0, paint, "/var/lib/podwright").views([view], 0);
+    assert.deepEqual(shown, ["● web succeeded", ...lines]);
+  }
 });
 
 test("a stopping pod is not reported as unready, and restarts before this run are not reported", () => {

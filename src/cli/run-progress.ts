@@ -165,8 +165,13 @@ export class RunProgress {
       case "ended": {
         const well = pod.phase === "Succeeded";
         const colour = well ? paint.good : paint.bad;
-        const reasons = well ? [] : notReadyLines(pod).map((line) => `  ${line}`);
-        return [`${colour("●")} ${name} ${colour(well ? "succeeded" : "failed")}`, ...reasons];
+        const lines = notReadyLines(pod);
+        // Why the node ended one that succeeded all the same comes first.
+        const reasons = well ? lines.slice(0, pod.reason === "" ? 0 : 1) : lines;
+        return [
+          `${colour("●")} ${name} ${colour(well ? "succeeded" : "failed")}`,
+          ...reasons.map((line) => `  ${line}`),
+        ];
       }
       case "starting":
       case "gone":

@@ -2,9 +2,11 @@ import type { PodUid } from "../base/ids.ts";
 import type { Container, ContainerPort } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { isDeleted } from "../api/pod-kind.ts";
-import type { ContainerState, ContainerStatus } from "../api/status.ts";
+import type { ContainerState, ContainerStatus, PodStatus } from "../api/status.ts";
 import type { KnownPod } from "../kubelet/known-pods.ts";
+import { isByNode } from "../pods/ending.ts";
 import type { ResizeView } from "../pods/pod-resize.ts";
+import type { WorkerState } from "../pods/worker-state.ts";
 import type { PodRef } from "../journal/entry.ts";
 import { Annotation } from "../runtime/config/labels.ts";
 import { containerLogPath, podLogDirectory } from "../runtime/layout/log-paths.ts";
@@ -42,8 +44,7 @@ export function podView({ view, status }: KnownPod, context: PodViewContext): Po
     source: annotations?.[Annotation.configSource] ?? "api",
     state: state.kind,
     phase: status?.phase ?? "Pending",
-    reason: status?.reason ?? "",
-    message: status?.message ?? "",
+    ...wordsOf(state, status),
     ready: ready !== undefined,
     readySince: millis(ready?.lastTransitionTime),
     ips: status?.podIPs?.map(({ ip }) => ip) ?? [],
@@ -74,6 +75,15 @@ export function podView({ view, status }: KnownPod, context: PodViewContext): Po
     resize: resizeState(view.resize),
     killAt: state.kind === "terminating" ? Math.round(state.killAtMs + context.wallOffsetMs) : undefined,
   };
+}
+
+/** The status of a pod that has succeeded although the node ended it does not say why it has ended. */
+function wordsOf(state: WorkerState, status: PodStatus | undefined): Pick<PodView, "reason" | "message"> {
+  const ending = "ending" in state ? state.ending : undefined;
+  if (status?.phase === "Succeeded" && ending !== undefined && isByNode(ending)) {
+    return { reason: ending.cause.code, message: ending.cause.message };
+  }
+  return { reason: status?.reason ?? "", message: status?.message ?? "" };
 }
 
 function resizeState(resize: ResizeView | undefined): ResizeState | undefined {

@@ -73,7 +73,10 @@ export interface PodView extends PodRef {
   /** The worker's state: syncing, terminating (being stopped) or terminated. */
   readonly state: "syncing" | "terminating" | "terminated";
   readonly phase: "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";
-  /** Pod reason (`Evicted`, `DeadlineExceeded` …); empty when none. */
+  /**
+   * Pod reason (`Evicted`, `DeadlineExceeded` …); empty when none. Of a pod that has succeeded although the node ended
+   * it: why it did, which its status does not say.
+   */
   readonly reason: string;
   readonly message: string;
   readonly ready: boolean;

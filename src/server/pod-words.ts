@@ -3,14 +3,14 @@ import type { ContainerView, PodView } from "./local-api.ts";
 
 /**
  * One word for a pod's state, by the rules of `kubectl get pods`: a container's waiting reason takes precedence over
- * the phase. Unlike there, the reason of a failed pod takes precedence over those of its containers: `Completed` of a
- * container that ended well when it was stopped would hide the eviction, until the container is removed.
+ * the phase. Unlike there, the reason of a pod that has ended takes precedence over those of its containers:
+ * `Completed` of a container that ended well when it was stopped would hide the eviction.
  */
 export function podStatusWord(pod: PodView): string {
   if (pod.state === "terminating") return "Terminating";
   const initializing = initWord(pod);
   if (initializing !== undefined && !hasEnded(pod)) return printable(initializing);
-  if (pod.phase === "Failed" && pod.reason !== "") return printable(pod.reason);
+  if (hasEnded(pod) && pod.reason !== "") return printable(pod.reason);
   let word: string = pod.reason === "" ? pod.phase : pod.reason;
   let running = false;
   for (const container of pod.containers.toReversed()) {

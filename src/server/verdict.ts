@@ -37,7 +37,7 @@ export function verdict(inputs: VerdictInputs): string {
     const holdout = nodeHoldout(inputs) ?? pod.holdout;
     return detailed("Terminating: it has stopped", "", holdout);
   }
-  if (pod.phase === "Succeeded") return `Completed${agoOf(lastEnd(pod), inputs.now)}`;
+  if (pod.phase === "Succeeded") return succeeded(inputs);
   if (pod.phase === "Failed") return failed(inputs);
   if (pod.phase === "Unknown") return detailed("Unknown", pod.reason, pod.message);
   if (pod.state === "terminated") return `Ended${agoOf(lastEnd(pod), inputs.now)}`;
@@ -79,6 +79,12 @@ function terminating(inputs: VerdictInputs): string {
   }
   const who = alive.map(({ name }) => printable(name));
   return `Terminating: ${who.join(", ")} ${verb(who, "has", "have")} not ended yet${kill}`;
+}
+
+/** With a reason if the node ended it: otherwise it would seem to have ended by itself. */
+function succeeded({ pod, now }: VerdictInputs): string {
+  const completed = `Completed${agoOf(lastEnd(pod), now)}`;
+  return pod.reason === "" ? completed : detailed(`${completed}: ${printable(pod.reason)}`, "", pod.message);
 }
 
 function failed({ pod, now }: VerdictInputs): string {
