@@ -19,7 +19,7 @@ function told(ending: Ending, status: PodStatus): readonly unknown[] {
   const state = { kind: "terminated", ending, killAtMs: 0, released: true, recorded: true } as const;
   const view = firstView({ ref: podRef(pod), pod, state, status: runtimeStatus(pod, []) });
   const row = podView(
-    { view, status, forgotten: false },
+    { view, status, forgotten: false, desired: pod, work: "own" },
     {
       ...{ nodeName: "node1", podLogsRoot: "/var/log/pods", wallOffsetMs: 0, ignored: new Map() },
       ...{ served: () => [], holdout: () => undefined },
