@@ -13,7 +13,7 @@ const programs = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-sch
 const directory = process.env["PODWRIGHT_CONTROL_PLANE"] ?? "";
 
 /** One of the programs beside those of the control plane itself; it may not be there. */
-export function controlPlaneProgram(name: "kubelet" | "kubeadm"): string {
+export function controlPlaneProgram(name: "kubelet" | "kubeadm" | "e2e.test" | "ginkgo"): string {
   return join(directory, name);
 }
 
