@@ -78,4 +78,5 @@ test("a server that does not respond takes ten seconds, and is polled again afte
 test("URLs are shown without their secrets", () => {
   assert.equal(displayUrl(url), "https://example.com/pods?…");
   assert.equal(displayUrl("http://h:1/p"), "http://h:1/p");
+  assert.equal(displayUrl("https://user:secret@h:port/p?token=secret"), "https:… (invalid URL)");
 });

@@ -90,9 +90,9 @@ export class HttpSource {
   }
 }
 
-/** A URL without what may be secret in it: user, password and query. */
+/** A URL without what may be secret in it: user, password and query. Nobody can tell where these are in an invalid one. */
 export function displayUrl(url: string): string {
   const parsed = URL.parse(url);
-  if (parsed === null) return url;
+  if (parsed === null) return `${/^\w*/u.exec(url)?.[0] ?? ""}:… (invalid URL)`;
   return `${parsed.protocol}//${parsed.host}${parsed.pathname}${parsed.search === "" ? "" : "?…"}`;
 }
