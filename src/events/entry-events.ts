@@ -28,13 +28,18 @@ type Told = Pick<NodeEvent, "type" | "reason" | "message">;
 
 /**
  * The Events of an entry at the API server, with upstream's reasons and texts, by the vocabulary. A missing image
- * yields two, as upstream: the image manager's, and the container's. Pure.
+ * yields two, as upstream: the image manager's, and the container's. That of a volume's image is about the pod, and the
+ * container that waits for it has an entry of its own. Pure.
  */
 export function eventsOf(entry: JournalEntry): readonly NodeEvent[] {
-  const { pod, container } = entry;
+  const { pod } = entry;
   const ofNode = told(termOf(entry.what).nodeEvent, entry);
-  const events: NodeEvent[] = [imageEvent(entry), ...eventTerms(entry).map((term) => told(term, entry))].flatMap(
-    (event) => (event === undefined ? [] : [{ ...event, pod, container, ...annotationsOf(entry) }]),
+  const ofImage = imageEvent(entry);
+  const isVolumes = ofImage !== undefined && entry.data?.["volume"] !== undefined;
+  const container = isVolumes ? undefined : entry.container;
+  const ofEntry = isVolumes ? [] : eventTerms(entry).map((term) => told(term, entry));
+  const events: NodeEvent[] = [ofImage, ...ofEntry].flatMap((event) =>
+    event === undefined ? [] : [{ ...event, pod, container, ...annotationsOf(entry) }],
   );
   const ofClaim = claimEvent(entry);
   if (ofClaim !== undefined) events.push(ofClaim);

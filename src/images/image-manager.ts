@@ -63,6 +63,8 @@ export interface ImageManagerDependencies {
 export interface EnsureImageRequest {
   readonly pod: PodRef;
   readonly container: string;
+  /** The volume whose image it is; undefined: the container's own. */
+  readonly volume?: string;
   /** As in the spec. */
   readonly image: string;
   readonly pullPolicy: PullPolicy;
@@ -241,11 +243,12 @@ export class ImageManager {
       pod: request.pod,
       container: request.container,
       cause: request.cause,
-      data: { image: request.image, event: "Pulling" },
+      data: { ...about(request), event: "Pulling" },
     });
     const outcome = (input: Pick<JournalInput, "result" | "message" | "data">): number =>
       this.#journal.record({
         ...input,
+        ...(request.volume !== undefined && { data: { volume: request.volume, ...input.data } }),
         kind: "outcome",
         what: "PullImage",
         pod: request.pod,
@@ -331,23 +334,21 @@ export class ImageManager {
 
   /** Records a decision; `event` is the reason of the corresponding pod Event. */
   #decided(
-    { pod, container, image, cause }: EnsureImageRequest,
+    request: EnsureImageRequest,
     what: NameOf<"decision">,
     event: ImageEvent,
     message: string,
     more: Pick<JournalInput, "until"> = {},
   ): number {
-    return this.#journal.record({
-      ...more,
-      kind: "decision",
-      what,
-      message,
-      pod,
-      container,
-      cause,
-      data: { image, event },
-    });
+    const { pod, container, cause } = request;
+    const data = { ...about(request), event };
+    return this.#journal.record({ ...more, kind: "decision", what, message, pod, container, cause, data });
   }
+}
+
+/** Which image is requested for what, as data of a journal entry. */
+function about({ image, volume }: EnsureImageRequest): { readonly image: string; readonly volume?: string } {
+  return { image, ...(volume !== undefined && { volume }) };
 }
 
 function isOutcomeUnknown(error: unknown): boolean {

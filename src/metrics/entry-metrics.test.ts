@@ -107,3 +107,30 @@ test("collected images are counted by reason", () => {
   ];
   assert.deepEqual(counted("kubelet_image_garbage_collected_total", entries), ["space 2", "age 1"]);
 });
+
+test("image volumes are counted as requested and mounted, or as failed with the runtime's own word for it", () => {
+  const created = (result: "done" | "failed", message: string, data = {}): JournalInput => {
+    return { kind: "outcome", what: "CreateContainer", container: "c", result, message, data };
+  };
+  const data = { imageVolumes: 1, imageMounts: 2 };
+  const entries = [
+    created("done", "", data),
+    created("done", ""),
+    created("failed", "ImageVolumeMountFailed: no such path", data),
+    created("failed", "disk full", data),
+  ];
+  const count = (what: string): string[] => counted(`kubelet_image_volume_${what}_total`, entries);
+  assert.deepEqual([count("requested"), count("mounted_succeed"), count("mounted_errors")], [[" 3"], [" 4"], [" 2"]]);
+});
+
+test("a container that waits for a volume's image is a start, and no failed one", () => {
+  const pull = { kind: "outcome", what: "PullImage", container: "c", result: "failed", message: "" } as const;
+  const missing = { kind: "observation", what: "VolumeImageMissing", container: "c", message: "" } as const;
+  const data = { volume: "v" };
+  const entries: JournalInput[] = [
+    { ...pull, data },
+    { ...missing, data },
+  ];
+  assert.deepEqual(counted("kubelet_started_containers_total", entries), ["container 1"]);
+  assert.deepEqual(counted("kubelet_started_containers_errors_total", entries), []);
+});

@@ -20,6 +20,9 @@ const hooks: ReadonlySet<EntryName> = new Set(["PostStartHook", "PreStopHook"]);
 /** The end of what a hook's action says. */
 const sleeps = /: sleep \d+ s$/u;
 
+/** The beginning of a runtime's message when it cannot mount an image (cri-api's ErrImageVolumeMountFailed). */
+const imageMountFailed = "ImageVolumeMountFailed";
+
 type ContainerType = "container" | "init_container" | "ephemeral_container";
 
 /** The journal, counted: starts, ends, pulls, sandboxes, statuses. It only reads entries. */
@@ -71,9 +74,10 @@ export class EntryMetrics {
         break;
       case "CreateContainer":
         if (failed) this.#startFailed(type, "CreateContainerError");
+        this.#imageVolumes(entry);
         break;
       case "PullImage":
-        if (result === "failed") this.#startFailed(type, "ErrImagePull");
+        if (result === "failed" && !isForVolume(entry)) this.#startFailed(type, "ErrImagePull");
         if (!failed) {
           this.#containers.pullSeconds.observe(
             [imageSizeRange(Number(data["sizeBytes"]))],
@@ -97,6 +101,16 @@ export class EntryMetrics {
     }
   }
 
+  /** As upstream, every mount of a start counts as successful but those of a creation that failed for one of them. */
+  #imageVolumes({ result, message, data = {} }: JournalInput): void {
+    const { imageVolumes, imageMounts } = data;
+    if (typeof imageVolumes !== "number" || typeof imageMounts !== "number") return;
+    const failed = result === "failed" && message.startsWith(imageMountFailed);
+    const { requested, mounted, errors } = this.#others.imageVolumes;
+    requested.add([], imageVolumes);
+    (failed ? errors : mounted).add([], imageMounts);
+  }
+
   /** A called credential provider plugin. */
   #asked({ data = {} }: JournalInput, seconds: number, failed: boolean): void {
     const { provider } = data;
@@ -107,7 +121,9 @@ export class EntryMetrics {
 
   #notStarted(entry: JournalInput): void {
     const { startError } = termOf(entry.what);
-    if (startError !== undefined) this.#startFailed(this.#containerType(entry), startError);
+    // As upstream, a start without the image of a volume is no failed one.
+    if (entry.what === "VolumeImageMissing") this.#containers.started.add([this.#containerType(entry)]);
+    if (startError !== undefined && !isForVolume(entry)) this.#startFailed(this.#containerType(entry), startError);
   }
 
   #startFailed(type: ContainerType, code: string): void {
@@ -173,6 +189,11 @@ export class EntryMetrics {
     if (has(spec?.initContainers)) return "init_container";
     return has(spec?.ephemeralContainers) ? "ephemeral_container" : "container";
   }
+}
+
+/** It is about the image of a volume, not about the container's own. */
+function isForVolume({ data }: JournalInput): boolean {
+  return data?.["volume"] !== undefined;
 }
 
 function hookKey({ what, pod, container }: JournalInput): string {
@@ -254,6 +275,9 @@ function podInstruments(registry: Registry) {
 }
 
 function otherInstruments(registry: Registry) {
+  const beta = (what: string, help: string): Counter<readonly []> => {
+    return registry.counter(`kubelet_image_volume_${what}_total`, help, [], "BETA");
+  };
   return {
     sleepsCutOff: registry.counter(
       "kubelet_sleep_action_terminated_early_total",
@@ -271,6 +295,11 @@ function otherInstruments(registry: Registry) {
       ["plugin_name"],
       defaultBounds,
     ),
+    imageVolumes: {
+      requested: beta("requested", "Number of requested image volumes."),
+      mounted: beta("mounted_succeed", "Number of successful image volume mounts."),
+      errors: beta("mounted_errors", "Number of failed image volume mounts."),
+    },
     pluginErrors: registry.counter(
       "kubelet_credential_provider_plugin_errors_total",
       "Failed credential plugin calls",

@@ -23,7 +23,6 @@ const refused: readonly (readonly [string, Partial<PodSpec>, string])[] = [
     volume({ gitRepo: { repository: "r" } }),
     "rejects gitRepo volumes, as Kubernetes does; clone in an init container",
   ],
-  ["spec.volumes.0.image", volume({ image: { reference: "i" } }), "does not mount images yet"],
   [
     "spec.volumes.0.projected.sources.0.serviceAccountToken",
     volume({ projected: { sources: [{ serviceAccountToken: { path: "t" } }] } }),

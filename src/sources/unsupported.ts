@@ -53,7 +53,6 @@ const unsupported: readonly UnsupportedField[] = [
     path: `spec.volumes.*.${type}`,
     because: "does not mount volumes of this kind; use a CSI driver",
   })),
-  { path: "spec.volumes.*.image", because: "does not mount images yet" },
   {
     path: "spec.volumes.*.gitRepo",
     because: "rejects gitRepo volumes, as Kubernetes does; clone in an init container",

@@ -75,3 +75,12 @@ test("the sources of a projected volume have one type each and no common file", 
     'volumes[0].projected.sources[1].secret.items[0].path: Invalid value: "f": conflicting duplicate paths',
   ]);
 });
+
+test("an image volume has a reference and a known pull policy", () => {
+  assert.deepEqual(problemsOf({ image: { reference: "models:1" } }), []);
+  assert.deepEqual(problemsOf({ image: { reference: "models:1", pullPolicy: "Always" } }), []);
+  assert.deepEqual(problemsOf({ image: { reference: "", pullPolicy: "Sometimes" } }), [
+    "volumes[0].image.reference: Required value",
+    'volumes[0].image.pullPolicy: Unsupported value: "Sometimes": supported values: "Always", "IfNotPresent", "Never"',
+  ]);
+});

@@ -47,7 +47,20 @@ function* validateSource(volume: Volume, path: FieldPath): Iterable<FieldError> 
   if (projected !== undefined) yield* validateProjected(projected, [...path, "projected"]);
   if (volume.csi !== undefined) yield* validateCsi(volume.csi, [...path, "csi"]);
   if (volume.nfs !== undefined) yield* validateNfs(volume.nfs, [...path, "nfs"]);
+  if (volume.image !== undefined) yield* validateImageVolume(volume.image, [...path, "image"]);
   if (claim?.claimName === "") yield required([...path, "persistentVolumeClaim", "claimName"]);
+}
+
+const pullPolicies = ["Always", "IfNotPresent", "Never"];
+
+function* validateImageVolume(
+  { reference, pullPolicy = "" }: NonNullable<Volume["image"]>,
+  path: FieldPath,
+): Iterable<FieldError> {
+  if (!reference) yield required([...path, "reference"]);
+  if (pullPolicy !== "" && !pullPolicies.includes(pullPolicy)) {
+    yield notSupported([...path, "pullPolicy"], pullPolicy, pullPolicies);
+  }
 }
 
 function* validateEmptyDir(source: NonNullable<Volume["emptyDir"]>, path: FieldPath): Iterable<FieldError> {

@@ -8,6 +8,7 @@ import { SimClock } from "../sim/clock.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { silentLog, SimMounts } from "../sim/machine.ts";
 import { SimVolumeFiles } from "../sim/volume-files.ts";
+import type { MountedVolume } from "../runtime/config/mounted-volumes.ts";
 import { ContainerMounts } from "./container-mounts.ts";
 import { VolumePaths } from "./volume-paths.ts";
 
@@ -133,4 +134,39 @@ test("a mount is recursively read-only if the pod's own handler can do that, and
   const unknown = { name: "ContainerConfigError", message: 'runtimeclass.node.k8s.io "unknown" not found' };
   for (const mode of ["IfPossible", "Enabled"]) await assert.rejects(mountFor("unknown", mode), unknown);
   assert.equal(await mountFor("unknown", "Disabled"), undefined);
+});
+
+test("an image volume is mounted read-only by the runtime, which also finds its subPath", async () => {
+  const files = new MemoryFiles(new SimClock(0).incarnation());
+  const [mounts, journal] = [new SimMounts(), new MemoryRecorder()];
+  const shared = { files, volumeFiles: new SimVolumeFiles(files), mounts, journal, log: silentLog };
+  const containerMounts = new ContainerMounts({ ...shared, node: { seLinux: true }, features });
+  const volumeMounts = [
+    { name: "models", mountPath: "/models" },
+    { name: "models", mountPath: "small", subPathExpr: "$(SIZE)/a" },
+  ];
+  const volume = { hostPath: "", readOnly: true, own: false };
+  const image = { imageRef: "sha256:1", reference: "models:1" };
+  const environment = [{ name: "SIZE", value: Buffer.from("small") }];
+  const pod = podWith({}, { annotations: { a: "b" } });
+  const paths = new VolumePaths("/root", podUid("u"));
+  const mountsOf = (mounted: MountedVolume): Promise<unknown> => {
+    const starting = {
+      pod,
+      container: { name: "c", volumeMounts },
+      environment,
+      mounted: new Map([["models", mounted]]),
+    };
+    return containerMounts.of(starting, paths, new Semaphore(1), new AbortController().signal);
+  };
+  const source = {
+    hostPath: "",
+    image: { image: "sha256:1", userSpecifiedImage: "models:1", annotations: { a: "b" } },
+    readonly: true,
+  };
+  assert.deepEqual(await mountsOf({ ...volume, image }), [
+    { containerPath: "/models", ...source },
+    { containerPath: "/small", imageSubPath: "small/a", ...source },
+  ]);
+  await assert.rejects(mountsOf(volume), /an image volume has no image/);
 });

@@ -84,14 +84,14 @@ export class ContainerMounts {
       if (mayBeRecursivelyReadOnly(mount)) requireHandler(pod, features);
       const recursiveReadOnly = isRecursivelyReadOnly(mount, features.recursiveReadOnlyMounts);
       const subPath = subPathOf(mount, environment);
-      let { hostPath } = volume;
-      if (subPath !== "") {
+      let source = sourceOf(volume, pod, subPath);
+      if (source.image === undefined && subPath !== "") {
         using _turn = await turn.acquire(signal);
-        hostPath = await this.#bind(starting, { mount, index, volume, subPath }, paths);
+        source = { hostPath: await this.#bind(starting, { mount, index, volume, subPath }, paths) };
       }
       mounts.push({
         containerPath: mount.mountPath.startsWith("/") ? mount.mountPath : `/${mount.mountPath}`,
-        hostPath,
+        ...source,
         ...((volume.readOnly || mount.readOnly === true) && { readonly: true }),
         ...(recursiveReadOnly && { recursiveReadOnly }),
         ...((await this.#isLabelled(volume)) && { selinuxRelabel: true }),
@@ -130,4 +130,21 @@ export class ContainerMounts {
       throw new ContainerConfigError(`failed to prepare subPath for ${names}`, { cause: error });
     }
   }
+}
+
+type MountSource = Pick<Mount, "hostPath" | "image" | "imageSubPath">;
+
+/**
+ * Where a mount's files come from. The runtime finds a subPath within an image itself, and has the pod's annotations as
+ * for a pull.
+ * @throws ContainerConfigError for an image volume without its image, for which a container would get nothing
+ */
+function sourceOf({ hostPath, image }: MountedVolume, { metadata }: Pod, subPath: string): MountSource {
+  if (image !== undefined) {
+    const { imageRef, reference } = image;
+    const spec = { image: imageRef, userSpecifiedImage: reference, annotations: { ...metadata.annotations } };
+    return { hostPath: "", image: spec, ...(subPath !== "" && { imageSubPath: subPath }) };
+  }
+  if (hostPath === "") throw new ContainerConfigError("an image volume has no image");
+  return { hostPath };
 }

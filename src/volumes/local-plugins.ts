@@ -12,6 +12,7 @@ import { podRef } from "../runtime/pod-ref.ts";
 import { EmptyDirectories } from "./empty-dir.ts";
 import { EmptyDirPlugin } from "./empty-dir-plugin.ts";
 import { HostPathPlugin } from "./host-path-plugin.ts";
+import { ImagePlugin } from "./image-plugin.ts";
 import { LocalVolumePlugin } from "./local-volume-plugin.ts";
 import { MemoryVolumes } from "./memory-volumes.ts";
 import { NfsPlugin } from "./nfs-plugin.ts";
@@ -82,6 +83,7 @@ export function localPlugins(deps: LocalPluginDependencies): readonly VolumePlug
     new EmptyDirPlugin(directories),
     new HostPathPlugin({ files, volumeFiles, journal }),
     new NfsPlugin({ files, volumeFiles, mounts }),
+    new ImagePlugin(),
     new LocalVolumePlugin({ clock, files, volumeFiles, mounts, loopDevices, processes, journal, observer }),
     ...projectedTypes.map((type) => {
       return new ProjectingPlugin({ ...projecting, files: type.inMemory ? memoryFiles : files }, type);

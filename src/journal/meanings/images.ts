@@ -32,6 +32,10 @@ export const imageMeanings = {
     means: "A credential provider plugin failed; the pull continues without its credentials.",
     remedy: "Run the plugin by hand with the request of the message; see --image-credential-provider-config.",
   },
+  VolumeImageMissing: {
+    means: "The image of a volume that the container mounts cannot be used, so the container waits.",
+    remedy: "See the message; correct the reference or pullPolicy in spec.volumes[].image, or the pull secrets.",
+  },
   RemoveImage: {
     means: "An unused image is removed; the cause is its age or a full image file system.",
     remedy: "If it failed: see the message and the runtime's log.",

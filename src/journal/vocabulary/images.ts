@@ -25,6 +25,7 @@ export const imageTerms = {
   FailedToRetrieveImagePullSecret: { kind: "observation", event: warning },
   AskCredentialProvider: { kind: "action" },
   CredentialProviderFailed: { kind: "observation", event: warning },
+  VolumeImageMissing: { kind: "observation", event: pullFailed },
   RemoveImage: { kind: "action" },
   ImagesCollected: { kind: "note", why: "upkeep" },
   FreeDiskSpaceFailed: { kind: "note", event: { type: "Warning", words: "{message}" } },

@@ -1,7 +1,17 @@
+/** What the runtime mounts for an image volume. */
+export interface VolumeImage {
+  /** The runtime's own reference (`sha256:…`). */
+  readonly imageRef: string;
+  /** As in the spec. */
+  readonly reference: string;
+}
+
 /** A mounted volume of a pod. */
 export interface MountedVolume {
-  /** Its path on the node. */
+  /** Its path on the node; empty for an image, which the runtime mounts. */
   readonly hostPath: string;
+  /** Set for an image volume, once its image is on the node for a container. */
+  readonly image?: VolumeImage;
   /** The name of its directory, if that is not its name in the pod: its PersistentVolume's. */
   readonly directoryName?: string;
   /** Read-only for containers, whatever their mounts say. */

@@ -11,9 +11,11 @@ import { VolumeError } from "../volume-error.ts";
 import type { ContainerToStart } from "../actions/container-decision.ts";
 import { shortId } from "../actions/sandbox-actions.ts";
 import type { ContainerConfig } from "../config/container-config.ts";
+import { ignoredImageSubPath, imageMountsOf } from "../config/image-mounts.ts";
 import type { MountedVolumes } from "../config/mounted-volumes.ts";
 import { dependsOnHandler } from "../config/pod-features.ts";
 import type { SandboxConfig } from "../config/sandbox-config.ts";
+import { imageVolumesOf, withImages } from "../config/volume-images.ts";
 import { honoursStopSignal } from "../config/stop-signal.ts";
 import type { Effects } from "../effects.ts";
 import { linkLog } from "../layout/log-links.ts";
@@ -92,7 +94,7 @@ export class ContainerStart {
   }
 
   async #make({ place, progress }: StartProgress, signal: AbortSignal): Promise<ContainerId> {
-    const { images, leases } = this.#parts;
+    const { leases } = this.#parts;
     const { config: sandboxConfig, ips } = this.#sandbox;
     const subject = (): string => `${this.#ref.uid}/${this.#start.container.name}`;
     invariant("a start is carried out once", !this.#hasBegun, subject);
@@ -100,17 +102,19 @@ export class ContainerStart {
     // It shares that one's addresses and namespaces.
     invariant("a container starts in its pod's sandbox", sandboxConfig.metadata?.uid === this.#ref.uid, subject);
     using lease = leases.take();
-    const [image, volumes] = await place.during(
-      "a start's image and volumes",
+    const [images, mounted] = await place.during(
+      "a start's images and volumes",
       bothEnded(
-        images.ensure(this.#pod, this.#start, { sandboxConfig, lease }, signal),
-        this.#volumes(signal).then((mounted) => {
+        this.#parts.images.ensure(this.#pod, this.#start, { sandboxConfig, lease }, signal),
+        this.#volumes(signal).then((found) => {
           signal.throwIfAborted();
           progress.attempted(this.#start.container);
-          return mounted;
+          return found;
         }),
       ),
     );
+    const { image } = images;
+    const volumes = withImages(mounted, images.volumes);
     const queuedMs = await place.take("first", signal);
     return await this.#createAndRun({ image, volumes, ips }, queuedMs, signal);
   }
@@ -189,6 +193,7 @@ export class ContainerStart {
       container: container.name,
       cause,
       data: { attempt, sandbox: this.#sandbox.id, queuedMs },
+      outcomeData: this.#imageMounts(config),
     };
     const isAgain = this.#parts.attempts.making(this.#ref.uid, container.name, attempt);
     const request = { podSandboxId: this.#sandbox.id, config, sandboxConfig: this.#sandbox.config };
@@ -198,14 +203,32 @@ export class ContainerStart {
       ),
     );
     if (isAgain) await recordLateContainer({ cri, actuated: this.#parts.actuated }, this.#pod, this.#start, id);
-    // Reported before it runs, so that the wrong signal is not discovered only at its end.
-    const honoured = await startStep("CreateContainerError", () => honoursStopSignal(cri, container, id));
-    if (!honoured) {
-      const wanted = container.lifecycle?.stopSignal;
-      const problem = `the container runtime does not support lifecycle.stopSignal and would not send ${wanted}`;
-      throw this.#misconfigured(problem);
-    }
+    const ignored = await startStep("CreateContainerError", () => this.#ignored(config, id));
+    if (ignored !== undefined) throw this.#misconfigured(ignored);
     return id;
+  }
+
+  /**
+   * What the runtime ignores of the configuration, if it would harm. Looked at before the container runs: a wrong signal
+   * would be discovered only at its end.
+   */
+  async #ignored(config: ContainerConfig, id: string): Promise<string | undefined> {
+    const { cri } = this.#effects;
+    const { container } = this.#start;
+    if (!(await honoursStopSignal(cri, container, id))) {
+      const wanted = container.lifecycle?.stopSignal;
+      return `the container runtime does not support lifecycle.stopSignal and would not send ${wanted}`;
+    }
+    const subPath = await ignoredImageSubPath(cri, config, id);
+    if (subPath === undefined) return undefined;
+    return `the container runtime does not support a subPath of an image volume, and would mount the whole image instead of ${JSON.stringify(subPath)}`;
+  }
+
+  /** How many image volumes and mounts of them the container has, for metrics; empty without any. */
+  #imageMounts(config: ContainerConfig): Readonly<Record<string, number>> {
+    const imageMounts = imageMountsOf(config).length;
+    if (imageMounts === 0) return {};
+    return { imageVolumes: imageVolumesOf(this.#pod, this.#start.container).length, imageMounts };
   }
 
   async #run(id: string, signal: AbortSignal): Promise<void> {

@@ -14,3 +14,17 @@ test("the error for mount propagation on a private mount has the command that sh
   }
   assert.equal(withRemedy("no such image"), "no such image");
 });
+
+test("the errors of runtimes without image volumes say so", () => {
+  for (const problem of [
+    'failed to generate container "x" spec: failed to generate spec: failed to mkdir "": mkdir : no such file or directory',
+    "mount.HostPath is empty",
+  ]) {
+    assert.match(
+      withRemedy(problem),
+      /; the container runtime does not support image volumes: containerd does from 2\.1/,
+    );
+  }
+  const other = 'failed to mkdir "/x": read-only file system';
+  assert.equal(withRemedy(other), other);
+});
