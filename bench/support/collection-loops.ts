@@ -166,7 +166,8 @@ async function imageLoop(pods: readonly MadeUp[], cri: Cri, directory: string, r
     return { pod: `bench/${metadata.name}`, names: [spec.containers[0]?.image ?? ""] };
   });
   const access = { isPulled: async () => true, prune: async () => true };
-  collector.connect({ leases: new ImageLeases(), access, ready: () => true, wanted: () => wanted });
+  const services = { access, ready: () => true, wanted: () => wanted, mayMount: () => [] };
+  collector.connect({ leases: new ImageLeases(), ...services });
   const cpuMs = await measure(rounds, async () => await collector.collect(never));
   return { name: "images", periodMs: 300_000, cpuMs };
 }

@@ -5,9 +5,11 @@ import { ImageFileSystem } from "../images/image-file-system.ts";
 import { ImageUses } from "../images/image-uses.ts";
 import type { WantedImages } from "../images/known-images.ts";
 import type { Recorder } from "../journal/entry.ts";
+import type { KnownPods } from "../kubelet/known-pods.ts";
 import type { Room, RoomServices } from "../kubelet/room.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cri } from "../ports/cri.ts";
+import type { Container } from "../ports/gen/runtime/v1/api_pb.js";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { StatsFiles } from "../ports/stats-files.ts";
@@ -51,7 +53,7 @@ export class ImageRoom implements Room {
       pods
         .list()
         .flatMap(({ view }) => (view.pod === undefined || view.state.kind !== "syncing" ? [] : [of(view.pod)]));
-    this.collector.connect({ ...images, ready, wanted });
+    this.collector.connect({ ...images, ready, wanted, mayMount: mayMount.bind(undefined, pods) });
   }
 
   async load(): Promise<void> {
@@ -74,4 +76,14 @@ function of({ metadata, spec }: Pod): WantedImages {
     pod: `${metadata.namespace}/${metadata.name}`,
     names: [...containers, ...volumes].filter((name) => name !== ""),
   };
+}
+
+/** Those of a pod whose spec has image volumes, or is not known, as that of an orphan. */
+function mayMount(pods: Pick<KnownPods, "list">, containers: readonly Container[]): readonly Container[] {
+  const mountsNone = new Set<string | undefined>();
+  for (const { view } of pods.list()) {
+    if (view.pod?.spec.volumes?.some(({ image }) => image !== undefined) === true) continue;
+    if (view.pod !== undefined) mountsNone.add(view.ref.uid);
+  }
+  return containers.filter(({ labels }) => !mountsNone.has(labels[Label.podUid]));
 }

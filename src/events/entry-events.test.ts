@@ -201,13 +201,13 @@ test("an eviction's event is upstream's, with its annotations", () => {
 
 test("Events of the pull of a volume's image are about the pod, and the waiting container has one of its own", () => {
   const entry = (input: JournalInput): JournalEntry => ({ seq: 1, time: 0, pod, container: "c", ...input });
-  const told = (input: JournalInput): (string | undefined)[][] =>
+  const events = (input: JournalInput): (string | undefined)[][] =>
     eventsOf(entry(input)).map(({ reason, message, container }) => [container, reason, message]);
   const pull = { kind: "outcome", what: "PullImage", message: "Failed to pull", result: "failed" } as const;
   const data = { event: "Failed", reason: "ErrImagePull", volume: "v" };
-  assert.deepEqual(told({ ...pull, data }), [[undefined, "Failed", "Failed to pull"]]);
+  assert.deepEqual(events({ ...pull, data }), [[undefined, "Failed", "Failed to pull"]]);
   const missing = { kind: "observation", what: "VolumeImageMissing", message: "no image" } as const;
-  assert.deepEqual(told({ ...missing, data: { volume: "v", reason: "ErrImagePull" } }), [
+  assert.deepEqual(events({ ...missing, data: { volume: "v", reason: "ErrImagePull" } }), [
     ["c", "Failed", "Error: ErrImagePull"],
   ]);
 });

@@ -42,6 +42,8 @@ class Scene {
   /** Names of images that have containers. */
   readonly used = new Set<string>();
   readonly pulled = new Set<string>();
+  /** Names of images that a container called `host` has as volumes. */
+  readonly mounted = new Set<string>();
   wanted: WantedImages[] = [];
   ready = true;
   otherBytes = 0;
@@ -91,6 +93,10 @@ class Scene {
             }));
             return create(pb.ListContainersResponseSchema, { containers });
           },
+          containerStatus: async () => {
+            const mounts = [...this.mounted].map((name) => ({ image: { image: `sha256:${name}` } }));
+            return create(pb.ContainerStatusResponseSchema, { status: { mounts } });
+          },
         },
         fileSystem: new ImageFileSystem({ clock, images: { imageFsInfo }, disk }),
         uses: new ImageUses({ clock, files, log: silentLog }, "/kubelet/podwright/image-uses.json"),
@@ -116,6 +122,7 @@ class Scene {
       },
       ready: () => this.ready,
       wanted: () => this.wanted,
+      mayMount: (containers) => containers.filter(({ id }) => id === "host"),
     };
   }
 
@@ -341,8 +348,10 @@ test("collection starts once all pods are known and repeats every five minutes; 
 test("a manual collection removes all unused images, whatever the free space, and previews the same", async () => {
   const scene = new Scene({ onlyPulled: true });
   await scene.seen(["a", { size: 1 }], ["b", { size: 1 }], ["foreign", { size: 1 }], ["used", { size: 1 }]);
-  for (const name of ["a", "b", "used"]) scene.pulled.add(`sha256:${name}`);
-  scene.used.add("used");
+  await scene.seen(["volume", { size: 1 }]);
+  for (const name of ["a", "b", "used", "volume"]) scene.pulled.add(`sha256:${name}`);
+  for (const name of ["used", "host"]) scene.used.add(name);
+  scene.mounted.add("volume");
   const { unused, held } = await scene.collector.preview(signal);
   assert.deepEqual(scene.removed, []);
   assert.deepEqual(
@@ -351,7 +360,7 @@ test("a manual collection removes all unused images, whatever the free space, an
   );
   assert.deepEqual(
     held.map(({ hold }) => hold.text),
-    ["not pulled by podwright", "in use by container used"],
+    ["not pulled by podwright", "in use by container used", "in use by container host"],
   );
   const freed = await scene.collector.removeUnused({ code: "GarbageRequested", message: "asked" }, signal);
   assert.deepEqual([scene.removed, freed.freedBytes, freed.failures], [["a", "b"], 2, []]);

@@ -5,7 +5,7 @@ import type { Cause, Recorder } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CriImageService, CriRuntimeService } from "../ports/cri.ts";
-import type { Image } from "../ports/gen/runtime/v1/api_pb.js";
+import type { Container, Image } from "../ports/gen/runtime/v1/api_pb.js";
 import type { Logger } from "../ports/log.ts";
 import type { ImageAccess } from "./image-access.ts";
 import type { ImageFileSystem } from "./image-file-system.ts";
@@ -24,6 +24,7 @@ import {
 import type { ImageLeases, ImageSurvey } from "./image-leases.ts";
 import type { ImageUses } from "./image-uses.ts";
 import { imagesInUse, knownImages, type OwnerLabels, type WantedImages } from "./known-images.ts";
+import { mountedImages } from "./mounted-images.ts";
 import { sandboxImage } from "./sandbox-image.ts";
 
 export interface ImageCollectorDependencies {
@@ -31,7 +32,7 @@ export interface ImageCollectorDependencies {
   readonly journal: Recorder;
   readonly log: Logger;
   readonly images: Pick<CriImageService, "listImages" | "imageStatus" | "removeImage">;
-  readonly runtime: Pick<CriRuntimeService, "listContainers" | "status">;
+  readonly runtime: Pick<CriRuntimeService, "listContainers" | "containerStatus" | "status">;
   readonly fileSystem: ImageFileSystem;
   readonly uses: ImageUses;
   readonly labels: OwnerLabels;
@@ -50,6 +51,8 @@ export interface ImageServices {
   readonly ready: () => boolean;
   /** The images of every admitted pod that has not ended. */
   readonly wanted: () => readonly WantedImages[];
+  /** Those of the containers that may have images as volumes. */
+  readonly mayMount: (containers: readonly Container[]) => readonly Container[];
 }
 
 /** The result of a collection. */
@@ -247,12 +250,13 @@ export class ImageCollector {
 
   async #look(survey: ImageSurvey, signal: AbortSignal): Promise<ImageVerdicts> {
     const { clock, runtime, uses, labels } = this.#deps;
-    const { access, wanted } = await this.#services.promise;
+    const { access, wanted, mayMount } = await this.#services.promise;
     const [images, { containers }] = await Promise.all([
       this.#list(signal),
       runtime.listContainers({}, { signal, timeoutMs }),
     ]);
-    const inUse = new Set(imagesInUse(images, containers).keys());
+    const mounted = await mountedImages(runtime, mayMount(containers), { signal, timeoutMs });
+    const inUse = new Set(imagesInUse({ images, containers, mounted }).keys());
     const ids = images.map(({ id }) => id);
     if (uses.observe(ids, inUse)) this.#needsPrune = true;
     const foreign = new Set<string>();
@@ -261,7 +265,7 @@ export class ImageCollector {
     }
     this.#sandboxImage ??= await sandboxImage(runtime, signal);
     const own = { sandboxImage: this.#sandboxImage, wanted: wanted() };
-    const found = { images, containers, ...own, foreign, isLeased: (id: string) => survey.isLeased(id) };
+    const found = { images, containers, mounted, ...own, foreign, isLeased: (id: string) => survey.isLeased(id) };
     const known = knownImages(found, (id) => uses.of(id), labels);
     const times = { nowMs: clock.monotonic(), beganMs: this.#beganMs };
     return judgeImages(known, this.#config, times);

@@ -1,6 +1,7 @@
 import type { Container, Image } from "../ports/gen/runtime/v1/api_pb.js";
 import type { ImageHold, KnownImage } from "./image-garbage.ts";
 import { isNamed } from "./image-names.ts";
+import type { MountedImage } from "./mounted-images.ts";
 
 export interface WantedImages {
   /** `default/shop` */
@@ -18,6 +19,7 @@ export interface OwnerLabels {
 export interface FoundImages {
   readonly images: readonly Image[];
   readonly containers: readonly Container[];
+  readonly mounted: readonly MountedImage[];
   readonly wanted: readonly WantedImages[];
   readonly isLeased: (id: string) => boolean;
   /** The image of sandboxes; empty: unknown. */
@@ -29,26 +31,29 @@ export interface FoundImages {
 /** When an image was first seen and last in use: monotonic ms. */
 export type UseOf = (id: string) => Pick<KnownImage, "detectedMs" | "lastUsedMs">;
 
-/** IDs of images with containers, dead ones included, each with one of its containers; pure. */
-export function imagesInUse(
-  images: readonly Image[],
-  containers: readonly Container[],
-): ReadonlyMap<string, Container> {
+/** IDs of images that containers have, dead ones included, as their own or as a volume, each with one of them; pure. */
+export function imagesInUse({
+  images,
+  containers,
+  mounted,
+}: Pick<FoundImages, "images" | "containers" | "mounted">): ReadonlyMap<string, Container> {
   const idOf = new Map(images.flatMap((image) => namesOf(image).map((name) => [name, image.id] as const)));
   for (const { id } of images) idOf.set(id, id);
   const used = new Map<string, Container>();
+  const use = (name: string, container: Container): void => {
+    const id = idOf.get(name);
+    if (id !== undefined && !used.has(id)) used.set(id, container);
+  };
   for (const container of containers) {
-    for (const name of [container.imageId, container.imageRef, container.image?.image ?? ""]) {
-      const id = idOf.get(name);
-      if (id !== undefined && !used.has(id)) used.set(id, container);
-    }
+    for (const name of [container.imageId, container.imageRef, container.image?.image ?? ""]) use(name, container);
   }
+  for (const { container, image } of mounted) use(image, container);
   return used;
 }
 
 /** The runtime's images with the reason why each stays, if any; pure. */
 export function knownImages(found: FoundImages, useOf: UseOf, labels: OwnerLabels): KnownImage[] {
-  const used = imagesInUse(found.images, found.containers);
+  const used = imagesInUse(found);
   return found.images.map((image) => {
     const { id, size, spec } = image;
     const known = { id, names: namesOf(image) };

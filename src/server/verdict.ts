@@ -123,9 +123,17 @@ function inTrouble(inputs: VerdictInputs): string | undefined {
   const volume = onItsWay.has(reason) ? volumeWait(inputs.entries) : undefined;
   if (volume !== undefined) return waitsFor(word, volume);
   if (isPull.test(reason)) {
-    return `${detailed(`${word}: cannot pull ${printable(waiting.image)} for ${printable(name)}`, "", message || reason)}${next ?? ""}`;
+    const image = volumeOfImage(inputs, waiting) ?? printable(waiting.image);
+    return `${detailed(`${word}: cannot pull ${image} for ${printable(name)}`, "", message || reason)}${next ?? ""}`;
   }
   return `${detailed(`${word}: ${printable(name)} does not start: ${reason}`, "", message)}${next ?? ""}`;
+}
+
+/** The volume for whose image the container waits, rather than for its own: the state does not tell. */
+function volumeOfImage({ entries }: VerdictInputs, { name, message }: ContainerView): string | undefined {
+  const missing = entries.findLast(({ what, container }) => what === "VolumeImageMissing" && container === name);
+  if (missing?.message.endsWith(message) !== true) return undefined;
+  return `the image of volume ${printable(textOf(missing, "volume"))}`;
 }
 
 /** What failed in the last restart before the container was reached. */

@@ -88,7 +88,7 @@ test(
     );
     const wanted: { pod: string; names: string[] }[] = [];
     const access = { isPulled: async () => true, prune: async () => true };
-    collector.connect({ leases, access, ready: () => true, wanted: () => wanted });
+    collector.connect({ leases, access, ready: () => true, wanted: () => wanted, mayMount: () => [] });
 
     const images: { readonly name: string; readonly id: string }[] = [];
     for (let index = 0; index < 20; index++) {
