@@ -176,7 +176,9 @@ export class RuntimeWorld {
       const problem = `failed to reserve container name: name is reserved for "${other.id}"`;
       throw new CriError("Unknown", "CreateContainer", problem);
     }
-    this.images.require(config.image?.image ?? "");
+    for (const image of [config.image, ...config.mounts.map((mount) => mount.image)]) {
+      this.images.require(image?.image ?? "");
+    }
     const podUid = sandbox.config.metadata?.uid ?? "";
     const container = this.#late.take(podUid, { config }) ?? this.#newContainer(sandbox, config);
     if (isLate && this.ways.keepsLateContainers) {

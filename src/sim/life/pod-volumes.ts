@@ -33,3 +33,28 @@ export function withVolumes(pod: Pod, random: SimRandom, always: boolean): Pod {
     },
   };
 }
+
+/** Some pods mount images, of which a few are large and a few do not exist. */
+export function withImageVolumes(pod: Pod, random: SimRandom): Pod {
+  if (!random.chance(0.5)) return pod;
+  const reference = random.pick(["data:1", "data:1", "data:1", "data", "large-data:1", "missing-data:1"]);
+  const pullPolicy = random.pick([
+    "IfNotPresent",
+    "IfNotPresent",
+    "Always",
+    reference === "data:1" ? "Never" : "Always",
+  ]);
+  const volumes: Volume[] = [{ name: "image", image: { reference, pullPolicy } }];
+  // The same image as a container's, and one that nothing mounts.
+  if (random.chance(0.3)) volumes.push({ name: "own", image: { reference: "busybox", pullPolicy: "IfNotPresent" } });
+  const mounts = volumes.map(({ name }) => ({ name, mountPath: `/${name}` }));
+  if (random.chance(0.2)) volumes.push({ name: "unused", image: { reference: "missing-unused:1" } });
+  const isFirst = random.chance(0.3);
+  const mounting = (container: Container, index: number): Container => {
+    if (isFirst && index > 0) return container;
+    return { ...container, volumeMounts: [...(container.volumeMounts ?? []), ...mounts] };
+  };
+  const { spec } = pod;
+  const containers = spec.containers.map(mounting);
+  return { ...pod, spec: { ...spec, volumes: [...(spec.volumes ?? []), ...volumes], containers } };
+}

@@ -10,9 +10,9 @@ import { withManners } from "./pod-manners.ts";
 import { withPriority } from "./pod-priority.ts";
 import { withoutSickness, withProbes } from "./pod-probes.ts";
 import { withResources } from "./pod-resources.ts";
-import { withVolumes } from "./pod-volumes.ts";
+import { withImageVolumes, withVolumes } from "./pod-volumes.ts";
 import { isUnderPressure } from "./pressure-steps.ts";
-import { growsVolumes, hasDevices, hasDrivers, hasMachineRooms, hasSELinux } from "./subjects.ts";
+import { growsVolumes, hasDevices, hasDrivers, hasImageVolumes, hasMachineRooms, hasSELinux } from "./subjects.ts";
 
 type Handler = NonNullable<NonNullable<Container["lifecycle"]>["preStop"]>;
 
@@ -44,6 +44,7 @@ const laterFeatures: Readonly<Record<string, (pod: Pod, random: SimRandom, wishe
   deviceVolumes: (pod, random, { seed }) => (hasDevices(seed) ? withDeviceVolumes(pod, random) : pod),
   seLinux: (pod, random, { seed }) => (hasSELinux(seed) ? withSELinux(pod, random) : pod),
   groups: (pod, random, { seed }) => (growsVolumes(seed) && random.chance(0.3) ? withGroup(pod) : pod),
+  imageVolumes: (pod, random, { seed }) => (hasImageVolumes(seed) ? withImageVolumes(pod, random) : pod),
   manners: (pod, random, wishes) => (mayBeCutShort(wishes) ? withManners(pod, random) : pod),
 };
 

@@ -179,6 +179,11 @@ export function hasUnlockedDrivers(seed: number): boolean {
   return hasDrivers(seed) && Math.floor(seed / 15) % 2 === 0;
 }
 
+/** Whether pods of a seed's life have image volumes. */
+export function hasImageVolumes(seed: number): boolean {
+  return seed % 5 === 2;
+}
+
 /** Whether the machine of a seed's life shuts down, and its kubelet has the rooms for the machine. */
 export function hasMachineRooms(seed: number): boolean {
   return seed % 12 === 5 && !isInCluster(seed);

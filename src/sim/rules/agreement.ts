@@ -1,6 +1,7 @@
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import { isRejection } from "../../journal/vocabulary.ts";
+import { imageVolumesOf } from "../../runtime/config/volume-images.ts";
 import { deviceVolumes } from "../csi/claimed-volumes.ts";
 import { parseBehaviour, parseHook } from "../behaviour.ts";
 import type { SimEntry } from "../life/node.ts";
@@ -179,13 +180,17 @@ export class Agreement implements Rule {
   }
 
   /** Everything for its creation exists. */
-  #hasAll(pod: Pod, { image = "", imagePullPolicy, env }: Container): boolean {
+  #hasAll(pod: Pod, container: Container): boolean {
     const { node, world } = this.#scene;
+    const { image = "", imagePullPolicy = "", env } = container;
     const needsLate =
       (pod.spec.volumes ?? []).some(({ name }) => name === "late") ||
       (env ?? []).some(({ valueFrom }) => valueFrom?.configMapKeyRef?.name === "late");
-    const mayPull = imagePullPolicy !== "Never" || world.images.has(image);
-    return (node.objects.lateIsThere || !needsLate) && mayPull && !image.startsWith("missing");
+    const volumes = imageVolumesOf(pod, container).map((volume) => [volume.reference, volume.pullPolicy] as const);
+    const hasImages = [[image, imagePullPolicy] as const, ...volumes].every(([name, policy]) => {
+      return (policy !== "Never" || world.images.has(name)) && !name.startsWith("missing");
+    });
+    return (node.objects.lateIsThere || !needsLate) && hasImages;
   }
 
   /** Waits for another desired pod of its name. */

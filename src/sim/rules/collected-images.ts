@@ -1,5 +1,5 @@
-import { allContainers } from "../../api/all-containers.ts";
 import type { Pod } from "../../api/pod.ts";
+import { imagesOf, needsImage } from "./image-users.ts";
 import { recoveredMs, type Rule, type RuleMaker } from "./rule.ts";
 
 /** A pod that appeared or began to start while an image was being removed: its start checks again. */
@@ -18,7 +18,7 @@ export const collectedImages: RuleMaker = ({ clock, world, node, unwanted }, bro
     // If calls hang, an earlier observation of the runtime may still be in use.
     const isEarly = !node.mayCollect && node.callsAreTimely;
     if (isEarly) broken("nothing is collected before all pods are known", `image ${image} was removed`);
-    const user = [...world.containers.values()].find(({ config }) => config.image?.image === `sha256:${image}`);
+    const user = [...world.containers.values()].find((container) => imagesOf(container).includes(image));
     // Created during the call, whose effect was delayed.
     const isLate = !node.callsAreTimely || node.soundSinceMs + recoveredMs > clock.nowMs;
     if (user !== undefined && !isLate) broken("no image in use is collected", `${image} of container ${user.id}`);
@@ -33,10 +33,7 @@ export const collectedImages: RuleMaker = ({ clock, world, node, unwanted }, bro
       if (pod === undefined || state.kind !== "syncing" || unwanted.has(pod.metadata.uid)) return [];
       const sinceMs = wantedMs.get(pod.metadata.uid) ?? clock.nowMs;
       if (sinceMs + unheardMs > clock.nowMs) return [];
-      const names = allContainers(pod.spec).map(({ image: name = "" }) =>
-        name.includes(":") ? name : `${name}:latest`,
-      );
-      return names.includes(image) ? [pod] : [];
+      return needsImage(pod, image) ? [pod] : [];
     })[0];
   }
 

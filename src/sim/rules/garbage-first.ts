@@ -2,7 +2,7 @@ import { resourceOf, type Signal, signals } from "../../eviction/thresholds.ts";
 import { lifeStarted } from "../../journal/entry.ts";
 import type { SimEntry } from "../life/node.ts";
 import { dataText } from "./entry-data.ts";
-import { imageOf, wants } from "./image-users.ts";
+import { imagesOf, wants } from "./image-users.ts";
 import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
 
 /** More than podwright takes to learn that nothing uses something any more. */
@@ -51,7 +51,7 @@ export class GarbageFirst implements Rule {
 
   #observe(): void {
     const { clock, world, node } = this.#scene;
-    const used = new Set([...world.containers.values()].map(imageOf));
+    const used = new Set([...world.containers.values()].flatMap(imagesOf));
     const names = world.images.list().map(({ id }) => id.replace(/^sha256:/u, ""));
     const isUnused = (name: string): boolean =>
       !used.has(name) && !world.images.isPinned(name) && wants(this.#scene, name) === undefined;

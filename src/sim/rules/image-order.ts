@@ -1,7 +1,7 @@
 import type { SimEntry } from "../life/node.ts";
 import { lifeStarted } from "../../journal/entry.ts";
 import { dataText } from "./entry-data.ts";
-import { imageOf, wants } from "./image-users.ts";
+import { imagesOf, tagged, wants } from "./image-users.ts";
 import { recoveredMs, type Rule, type Scene, type Break } from "./rule.ts";
 import { specContainers } from "./spec-containers.ts";
 
@@ -51,9 +51,10 @@ export class ImageOrder implements Rule {
   }
 
   /** A start that uses the image, whether or not it comes to a container. */
-  #starting({ pod, container, atMs }: SimEntry): void {
+  #starting({ pod, container, data, atMs }: SimEntry): void {
     const { image = "" } = specContainers(this.#scene.pods, pod?.uid).find(({ name }) => name === container) ?? {};
-    this.#latestUseMs.set(image.includes(":") ? image : `${image}:latest`, atMs);
+    const ofVolume = this.#scene.pods.get(pod?.uid ?? "")?.spec.volumes?.find(({ name }) => name === data?.["volume"]);
+    this.#latestUseMs.set(tagged(ofVolume?.image?.reference ?? image), atMs);
   }
 
   change({ type, container }: Parameters<NonNullable<Rule["change"]>>[0]): void {
@@ -62,9 +63,9 @@ export class ImageOrder implements Rule {
     if (type === "created") {
       this.#createdMs.set(container.id, nowMs);
       // A start notes it, whether or not a collection sees its container.
-      if (this.#isSound()) this.#knownUseMs.set(imageOf(container), nowMs);
+      if (this.#isSound()) for (const image of imagesOf(container)) this.#knownUseMs.set(image, nowMs);
     }
-    if (type === "removed") this.#latestUseMs.set(imageOf(container), nowMs);
+    if (type === "removed") for (const image of imagesOf(container)) this.#latestUseMs.set(image, nowMs);
   }
 
   #begin(atMs: number): void {
@@ -84,11 +85,12 @@ export class ImageOrder implements Rule {
     const { clock, world } = this.#scene;
     const isSound = this.#isSound();
     const containers = [...world.containers.values()];
-    const used = new Set(containers.map(imageOf));
+    const used = new Set(containers.flatMap(imagesOf));
     if (isSound) {
       for (const container of containers) {
         const sinceMs = this.#createdMs.get(container.id) ?? clock.nowMs;
-        if (clock.nowMs - sinceMs > slackMs) this.#knownUseMs.set(imageOf(container), clock.nowMs);
+        if (clock.nowMs - sinceMs <= slackMs) continue;
+        for (const image of imagesOf(container)) this.#knownUseMs.set(image, clock.nowMs);
       }
     }
     const names = world.images.list().map(({ id }) => id.replace(/^sha256:/u, ""));

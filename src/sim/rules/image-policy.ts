@@ -2,7 +2,7 @@ import type { SimEntry } from "../life/node.ts";
 import { lifeStarted } from "../../journal/entry.ts";
 import { sizeOf } from "../images.ts";
 import { dataText } from "./entry-data.ts";
-import { imageOf, wants } from "./image-users.ts";
+import { imagesOf, wants } from "./image-users.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
 
 /** The interval of collections, which also observe which images are in use. */
@@ -44,8 +44,8 @@ export class ImagePolicyRules implements Rule {
   }
 
   change({ type, container }: Parameters<NonNullable<Rule["change"]>>[0]): void {
-    const image = container && imageOf(container);
-    if (type === "removed" && image !== undefined) this.#usedMs.set(image, this.#scene.clock.nowMs);
+    if (type !== "removed" || container === undefined) return;
+    for (const image of imagesOf(container)) this.#usedMs.set(image, this.#scene.clock.nowMs);
   }
 
   /** What should have been removed for its age. */
@@ -106,7 +106,7 @@ export class ImagePolicyRules implements Rule {
   }
 
   #lastUseMs(image: string): number {
-    const isUsed = [...this.#scene.world.containers.values()].some((container) => imageOf(container) === image);
+    const isUsed = [...this.#scene.world.containers.values()].some((container) => imagesOf(container).includes(image));
     if (isUsed) return this.#scene.clock.nowMs;
     return Math.max(this.#usedMs.get(image) ?? 0, this.#addedMs.get(image) ?? 0);
   }

@@ -24,15 +24,21 @@ export const images: RuleMaker = ({ clock, node, pods, world }, broken): Rule =>
 
   const specOf = ({ pod, container }: SimEntry): Container | undefined =>
     specContainers(pods, pod?.uid).find(({ name }) => name === container);
+  /** Of the volume whose image it is, or of the container. */
+  const policyOf = (entry: SimEntry): string | undefined => {
+    const volume = entry.data?.["volume"];
+    if (volume === undefined) return specOf(entry)?.imagePullPolicy;
+    return pods.get(entry.pod?.uid ?? "")?.spec.volumes?.find(({ name }) => name === volume)?.image?.pullPolicy;
+  };
 
   function pulling(entry: SimEntry): void {
-    const spec = specOf(entry);
+    const policy = policyOf(entry);
     const where = `${entry.pod?.uid}/${entry.container}`;
-    if (spec?.imagePullPolicy === "Never") broken("pull policy", `${where} is pulled for under Never`);
+    if (policy === "Never") broken("pull policy", `${where} is pulled for under Never`);
     const image = dataText(entry, "image");
     // The pull record is on the disk: if it is unreadable, the image must be pulled again to check access.
     const isRecorded = node.diskFaultMs === Number.NEGATIVE_INFINITY;
-    if (spec?.imagePullPolicy === "IfNotPresent" && world.images.has(image) && isRecorded) {
+    if (policy === "IfNotPresent" && world.images.has(image) && isRecorded) {
       broken("pull policy", `${where} is pulled for under IfNotPresent, though its image is there`);
     }
     const key = `${entry.pod?.uid} ${image}`;
@@ -43,13 +49,14 @@ export const images: RuleMaker = ({ clock, node, pods, world }, broken): Rule =>
     underWay.set(entry.seq, key);
   }
 
-  function ended({ of, result, pod, container }: SimEntry): void {
+  function ended({ of, result, pod, container, data }: SimEntry): void {
     const key = underWay.get(of ?? 0);
     underWay.delete(of ?? 0);
     if (key === undefined) return;
     if (result === "done") {
       failures.delete(key);
-      pulled.add(`${pod?.uid}/${container}`);
+      // A volume's image is a matter of its own.
+      if (data?.["volume"] === undefined) pulled.add(`${pod?.uid}/${container}`);
     } else if (result === "failed") {
       const before = failures.get(key);
       const live = before !== undefined && clock.nowMs - before.atMs <= 2 * longestDelayMs ? before : undefined;

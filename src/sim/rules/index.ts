@@ -22,6 +22,7 @@ import { history } from "./history.ts";
 import { HookRules } from "./hooks.ts";
 import { ImageOrder } from "./image-order.ts";
 import { ImagePolicyRules } from "./image-policy.ts";
+import { imageVolumes } from "./image-volumes.ts";
 import { images } from "./images.ts";
 import { init } from "./init.ts";
 import { journal } from "./journal.ts";
@@ -77,6 +78,7 @@ export const rules: readonly RuleMaker[] = [
   dead,
   (scene, broken) => new Deadlines(scene, broken),
   images,
+  imageVolumes,
   collectedImages,
   collectedGarbage,
   (scene, broken) => new ImagePolicyRules(scene, broken),

@@ -3,6 +3,7 @@ import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import { lifeStarted } from "../../journal/entry.ts";
 import { isRejection, type EntryName } from "../../journal/vocabulary.ts";
+import { imageVolumesOf } from "../../runtime/config/volume-images.ts";
 import type { SimEntry } from "../life/node.ts";
 import { attemptOf, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
 import { forgetPod, idOf, whereOf } from "./entry-data.ts";
@@ -315,7 +316,8 @@ function mayAlwaysRestart(pod: Pod, name: string): boolean {
   const needsOthers = (pod.spec.initContainers ?? []).length > 0 || spec.env !== undefined;
   const needsPort = pod.spec.containers.some(({ ports }) => ports !== undefined);
   const isLate = (pod.spec.volumes ?? []).some((volume) => volume.name === "late");
-  return !hasEnded && !needsOthers && !needsPort && !isLate && spec.image === "busybox";
+  const hasImage = spec.image === "busybox" && imageVolumesOf(pod, spec).length === 0;
+  return !hasEnded && !needsOthers && !needsPort && !isLate && hasImage;
 }
 
 /** No regular container ever runs again. */
