@@ -2,7 +2,7 @@
 export interface Mutant {
   readonly name: string;
   /** Which lives can show it; undefined: any. Only those are played. */
-  readonly lives?: "drivers" | "devices" | "pressure" | "quotas" | "images" | "machine";
+  readonly lives?: "drivers" | "devices" | "pressure" | "quotas" | "images" | "imageVolumes" | "machine";
   /** Relative to the project's root. */
   readonly file: string;
   /** Must occur exactly once. */

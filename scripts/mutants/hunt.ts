@@ -1,7 +1,13 @@
 import { eachOf } from "../../src/base/side-by-side.ts";
 import { isUnderPressure } from "../../src/sim/life/pressure-steps.ts";
 import { hasQuotas } from "../../src/sim/life/quota-steps.ts";
-import { collectsImages, hasDevices, hasDrivers, hasMachineRooms } from "../../src/sim/life/subjects.ts";
+import {
+  collectsImages,
+  hasDevices,
+  hasDrivers,
+  hasImageVolumes,
+  hasMachineRooms,
+} from "../../src/sim/life/subjects.ts";
 import type { Mutant } from "../sim-mutant-list.ts";
 import { SimPool } from "../sim-pool.ts";
 import { blindMutants } from "./blind.ts";
@@ -52,6 +58,7 @@ function shows({ lives }: Mutant, seed: number): boolean {
   if (lives === "pressure") return isUnderPressure(seed);
   if (lives === "quotas") return hasQuotas(seed);
   if (lives === "images") return collectsImages(seed);
+  if (lives === "imageVolumes") return hasImageVolumes(seed);
   return lives === undefined || hasMachineRooms(seed);
 }
 

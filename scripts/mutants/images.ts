@@ -142,4 +142,18 @@ export const imageMutants: readonly Mutant[] = [
     from: "this.#ends.emit(id);",
     to: "",
   },
+  {
+    name: "volume-image-not-pulled-again",
+    lives: "imageVolumes",
+    file: "src/runtime/config/volume-images.ts",
+    from: 'return text === "Always" || text === "Never" ? text : "IfNotPresent";',
+    to: 'return text === "Never" ? text : "IfNotPresent";',
+  },
+  {
+    name: "created-without-the-image-of-a-volume",
+    lives: "imageVolumes",
+    file: "src/volumes/container-mounts.ts",
+    from: "if (image !== undefined) {",
+    to: 'if (image?.reference === "") {',
+  },
 ];

@@ -176,9 +176,7 @@ export class RuntimeWorld {
       const problem = `failed to reserve container name: name is reserved for "${other.id}"`;
       throw new CriError("Unknown", "CreateContainer", problem);
     }
-    for (const image of [config.image, ...config.mounts.map((mount) => mount.image)]) {
-      this.images.require(image?.image ?? "");
-    }
+    for (const { image } of [config, ...config.mounts]) this.images.require(image?.image ?? "");
     const podUid = sandbox.config.metadata?.uid ?? "";
     const container = this.#late.take(podUid, { config }) ?? this.#newContainer(sandbox, config);
     if (isLate && this.ways.keepsLateContainers) {

@@ -64,6 +64,8 @@ function completeVolume(volume: Draft): void {
     const token = draftIn(source, "serviceAccountToken");
     if (token !== undefined) token["expirationSeconds"] ??= 3600;
   }
+  const image = draftIn(volume, "image");
+  if (image !== undefined) image["pullPolicy"] ??= pullPolicy(textAt(image, "reference"));
   if (Object.keys(volume).length === 1) volume["emptyDir"] = {};
 }
 

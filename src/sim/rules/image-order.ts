@@ -2,6 +2,7 @@ import type { SimEntry } from "../life/node.ts";
 import { lifeStarted } from "../../journal/entry.ts";
 import { dataText } from "./entry-data.ts";
 import { imagesOf, tagged, wants } from "./image-users.ts";
+import { volumeOf } from "./images.ts";
 import { recoveredMs, type Rule, type Scene, type Break } from "./rule.ts";
 import { specContainers } from "./spec-containers.ts";
 
@@ -51,10 +52,11 @@ export class ImageOrder implements Rule {
   }
 
   /** A start that uses the image, whether or not it comes to a container. */
-  #starting({ pod, container, data, atMs }: SimEntry): void {
-    const { image = "" } = specContainers(this.#scene.pods, pod?.uid).find(({ name }) => name === container) ?? {};
-    const ofVolume = this.#scene.pods.get(pod?.uid ?? "")?.spec.volumes?.find(({ name }) => name === data?.["volume"]);
-    this.#latestUseMs.set(tagged(ofVolume?.image?.reference ?? image), atMs);
+  #starting(entry: SimEntry): void {
+    const { pod, container, atMs } = entry;
+    const { pods } = this.#scene;
+    const { image = "" } = specContainers(pods, pod?.uid).find(({ name }) => name === container) ?? {};
+    this.#latestUseMs.set(tagged(volumeOf(pods, entry)?.image?.reference ?? image), atMs);
   }
 
   change({ type, container }: Parameters<NonNullable<Rule["change"]>>[0]): void {

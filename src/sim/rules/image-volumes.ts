@@ -1,7 +1,6 @@
 import { lifeStarted } from "../../journal/entry.ts";
 import type { SimEntry } from "../life/node.ts";
 import { nameOf } from "../world-model.ts";
-import { imageVolumesOf } from "../../runtime/config/volume-images.ts";
 import { dataText } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 import { specContainers } from "./spec-containers.ts";
@@ -19,7 +18,10 @@ export const imageVolumes: RuleMaker = ({ pods }, broken): Rule => {
     const spec = pods.get(pod?.uid ?? "");
     const own = specContainers(pods, pod?.uid).find(({ name }) => name === container);
     if (spec === undefined || own === undefined) return;
-    for (const { name, pullPolicy } of imageVolumesOf(spec, own)) {
+    const mounted = new Set(own.volumeMounts?.map(({ name }) => name));
+    for (const { name, image } of spec.spec.volumes ?? []) {
+      if (image === undefined || !mounted.has(name)) continue;
+      const { pullPolicy } = image;
       const key = `${pod?.uid}/${container}/${name}`;
       const [isPulled, isFound] = [pulled.delete(key), found.delete(key)];
       if (isPulled || (isFound && pullPolicy !== "Always")) continue;

@@ -1,4 +1,6 @@
 import type { Container } from "../../api/container.ts";
+import type { Pod } from "../../api/pod.ts";
+import type { Volume } from "../../api/volume.ts";
 import { lifeStarted } from "../../journal/entry.ts";
 import type { SimEntry } from "../life/node.ts";
 import { dataText } from "./entry-data.ts";
@@ -24,15 +26,10 @@ export const images: RuleMaker = ({ clock, node, pods, world }, broken): Rule =>
 
   const specOf = ({ pod, container }: SimEntry): Container | undefined =>
     specContainers(pods, pod?.uid).find(({ name }) => name === container);
-  /** Of the volume whose image it is, or of the container. */
-  const policyOf = (entry: SimEntry): string | undefined => {
-    const volume = entry.data?.["volume"];
-    if (volume === undefined) return specOf(entry)?.imagePullPolicy;
-    return pods.get(entry.pod?.uid ?? "")?.spec.volumes?.find(({ name }) => name === volume)?.image?.pullPolicy;
-  };
 
   function pulling(entry: SimEntry): void {
-    const policy = policyOf(entry);
+    const ofVolume = volumeOf(pods, entry)?.image;
+    const policy = ofVolume === undefined ? specOf(entry)?.imagePullPolicy : ofVolume.pullPolicy;
     const where = `${entry.pod?.uid}/${entry.container}`;
     if (policy === "Never") broken("pull policy", `${where} is pulled for under Never`);
     const image = dataText(entry, "image");
@@ -89,3 +86,10 @@ export const images: RuleMaker = ({ clock, node, pods, world }, broken): Rule =>
     },
   };
 };
+
+/** The volume whose image an entry is about; undefined: the image is the container's own. */
+export function volumeOf(pods: ReadonlyMap<string, Pod>, { pod, data }: SimEntry): Volume | undefined {
+  const wanted = data?.["volume"];
+  if (wanted === undefined) return undefined;
+  return pods.get(pod?.uid ?? "")?.spec.volumes?.find(({ name }) => name === wanted);
+}
