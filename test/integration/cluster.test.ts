@@ -301,7 +301,7 @@ test("pods that do not fit are rejected with reasons, those that can fit soon wa
     const cpus = Number(node.status?.allocatable?.["cpu"]);
     const asking = (cpu: number, more: Fields = {}): Fields => {
       const resources = { requests: { cpu: String(cpu) } };
-      const script = "trap 'sleep 2; exit' TERM; sleep 3600 & wait";
+      const script = "trap 'sleep 2; exit 0' TERM; sleep 3600 & wait";
       const container = { name: "c", image, imagePullPolicy: "Never", command: ["sh", "-c", script], resources };
       return { terminationGracePeriodSeconds: 5, containers: [container], ...more };
     };
