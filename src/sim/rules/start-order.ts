@@ -95,7 +95,7 @@ export class StartOrder implements Rule {
     return names.slice(0, Math.max(0, names.indexOf(name))).map((before) => `${uid}/${before}`);
   }
 
-  /** It has not been tried, although in a later sandbox it is neither over nor in a wait. */
+  /** It has not been tried, although in a later sandbox it is not over, and was in no wait when that one began. */
   #isSkipped(key: string): boolean {
     const [uid = "", name] = key.split("/");
     const pod = this.#scene.pods.get(uid);
@@ -103,7 +103,7 @@ export class StartOrder implements Rule {
     if (pod === undefined || !this.#later.has(uid)) return true;
     const own = pod.spec.containers.find((container) => container.name === name)?.restartPolicy;
     const isAlways = (own ?? pod.spec.restartPolicy ?? "Always") === "Always";
-    return isAlways && (this.#waiting.get(key) ?? 0) < this.#scene.clock.nowMs;
+    return isAlways && (this.#waiting.get(key) ?? 0) < (this.#sinceMs.get(uid) ?? 0);
   }
 
   /** Not a restart, nor the start of one that the runtime has lost, or that had to wait: these keep no order. */
