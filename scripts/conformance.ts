@@ -6,8 +6,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { systemProcesses } from "../src/linux/processes/processes.ts";
 import { controlPlaneProgram, noControlPlane } from "../test/support/control-plane.ts";
+import { importImages } from "../test/support/images.ts";
 import { type Member, withMember } from "../test/support/member.ts";
 import { type CommandOptions, helpText, readOptions, runCommand, UsageError, wholeNumber } from "./command-options.ts";
 
@@ -16,7 +16,6 @@ const usualFocus = String.raw`\[NodeConformance\]`;
 /** What needs the node for itself, more time, cloud providers, or gates that are off. */
 const usualSkip = String.raw`\[Serial\]|\[Slow\]|\[Disruptive\]|\[Flaky\]|\[Alpha\]|\[Feature:`;
 const usualProcs = 3;
-const importLimitMs = 300_000;
 /** The tests ask the kubelet at this one, whatever its Node says. */
 const usualPort = "10250";
 
@@ -36,17 +35,9 @@ const helpLines = helpText(
   taken,
 );
 
-async function importImages({ node: { podwright } }: Member, archive: string): Promise<void> {
-  const { layout, runtime } = podwright;
-  const ctr = join(runtime.binDirectory, "ctr");
-  const words = ["-a", layout.containerd.socket, "-n", "k8s.io", "images", "import", resolve(archive)];
-  const { exitCode, stderr } = await systemProcesses.run(ctr, words, { timeoutMs: importLimitMs });
-  if (exitCode !== 0) throw new Error(`${archive} cannot be imported: ${stderr}`);
-}
-
-function startTests({ node: { podwright } }: Member, options: Options): ChildProcess {
+function startTests({ node: { podwright } }: Member, options: Options, procs: number): ChildProcess {
   const ginkgo = [
-    ...["run", "--no-color", "--silence-skips", `--procs=${wholeNumber(options, "procs", 64) ?? usualProcs}`],
+    ...["run", "--no-color", "--silence-skips", `--procs=${procs}`],
     ...[`--focus=${options.get("focus") ?? usualFocus}`, `--skip=${options.get("skip") ?? usualSkip}`],
   ];
   const tests = [
@@ -70,21 +61,21 @@ async function main(args: readonly string[]): Promise<number> {
     console.log(helpLines);
     return 0;
   }
+  const procs = wholeNumber(options, "procs", 64) ?? usualProcs;
+  const archive = options.get("images");
+  if (archive !== undefined && !existsSync(archive)) throw new UsageError(`there is no file ${archive}`);
   const missing = (["e2e.test", "ginkgo"] as const).filter((each) => !existsSync(controlPlaneProgram(each)));
   if (noControlPlane !== false || missing.length > 0) {
     console.error(noControlPlane || `PODWRIGHT_CONTROL_PLANE has no ${missing.join(", no ")}`);
     return 3;
   }
-  wholeNumber(options, "procs", 64);
-  const archive = options.get("images");
-  if (archive !== undefined && !existsSync(archive)) throw new UsageError(`there is no file ${archive}`);
   let exitCode = 1;
   await withMember(settings(options), async (member) => {
-    if (archive !== undefined) await importImages(member, archive);
+    if (archive !== undefined) await importImages(member.node.podwright, resolve(archive));
     const kubelet = member.node.startKubelet(...member.flags, "--port", usualPort);
     await member.shows(/^node1 +Ready/m, "get", "nodes");
     await member.approveServing();
-    const [code] = (await once(startTests(member, options), "exit")) as [number | null];
+    const [code] = (await once(startTests(member, options, procs), "exit")) as [number | null];
     exitCode = code === 0 ? 0 : 1;
     kubelet.child.kill("SIGTERM");
     await kubelet.ended;

@@ -6,6 +6,9 @@ import { tar } from "../../src/private-runtime/tar.ts";
 import { patience } from "./patience.ts";
 import type { Podwright } from "./podwright.ts";
 
+/** For an archive of some hundred megabytes. */
+const importLimitMs = 60_000;
+
 const type = (name: string): string => `application/vnd.oci.image.${name}`;
 
 /** Imports an image into the private runtime with the demo image's busybox and this USER. */
@@ -51,9 +54,14 @@ export async function importImageOfUser(podwright: Podwright, reference: string,
   ]);
   const path = podwright.path("image.tar");
   await writeFile(path, archive);
-  const ctr = join(podwright.runtime.binDirectory, "ctr");
-  const words = ["-a", podwright.layout.containerd.socket, "-n", "k8s.io", "images", "import", path];
-  const { exitCode, stderr } = await systemProcesses.run(ctr, words, { timeoutMs: 60_000 * patience });
-  if (exitCode !== 0) throw new Error(`ctr images import: ${stderr}`);
+  await importImages(podwright, path);
   await rm(path);
+}
+
+/** Imports the images of an archive into the private runtime. @param path absolute */
+export async function importImages({ layout, runtime }: Podwright, path: string): Promise<void> {
+  const ctr = join(runtime.binDirectory, "ctr");
+  const words = ["-a", layout.containerd.socket, "-n", "k8s.io", "images", "import", path];
+  const { exitCode, stderr } = await systemProcesses.run(ctr, words, { timeoutMs: importLimitMs * patience });
+  if (exitCode !== 0) throw new Error(`ctr images import ${path}: ${stderr}`);
 }
