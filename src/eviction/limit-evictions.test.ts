@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { podWith } from "../../test/support/eviction.ts";
+import { EvictionScene } from "../../test/support/eviction-scene.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
 import type { Pod } from "../api/pod.ts";
@@ -129,4 +130,23 @@ test("a pod that is being deleted is held to its limit as long as an eviction st
   const evictions = new LimitEvictions({ clock, usage, evictor, accepted, reports: { tell: () => true } });
   assert.equal(await evictions.enforce(async () => "one", new AbortController().signal), true);
   assert.deepEqual(killed, ["over"]);
+});
+
+test("a machine that does not answer delays limits and previews by 20 seconds", async () => {
+  const scene = new EvictionScene({ thresholds: [] });
+  scene.add(podWith("over", {}, { containers: [container] }), 1);
+  scene.usages.set("uid-over", { containers: [], volumes: [], ephemeralBytes: 2 << 20 });
+  scene.sight = new Promise(() => {});
+  await scene.play(async () => {
+    for (const name of [undefined, "nodefs.available"]) {
+      const preview = scene.manager.preview(name);
+      await scene.clock.advance(20_000);
+      const { standing, pods: previewed } = await preview;
+      assert.match(standing, / is unknown; .*not measured: the machine \(.*timed out after 20 s\)/u);
+      assert.equal(previewed.length, 1);
+    }
+    scene.sight = Promise.resolve();
+    await scene.clock.advance(30_000);
+    assert.deepEqual(scene.victims, ["over"]);
+  });
 });

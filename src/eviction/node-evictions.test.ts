@@ -176,6 +176,25 @@ test("a pod that comes while only critical ones are there is considered at once"
   });
 });
 
+test("a pod that becomes known between a hard threshold and a soft one goes for the hard one", async () => {
+  const [hard, soft] = [thresholdOf("memory.available", "100Mi"), thresholdOf("memory.available", "1Gi", 1000)];
+  const scene = new EvictionScene({ thresholds: [hard, soft], maxPodGraceSeconds: 600 });
+  scene.short();
+  await scene.play(async () => {
+    await scene.clock.advance(5000);
+    const told = (): number => scene.journal.messages("EvictionThresholdMet").length;
+    const before = told();
+    scene.onLook = () => {
+      if (told() > before && scene.pods.length === 0) scene.add(podWith("late"), 10);
+    };
+    await scene.clock.advance(20_000);
+    assert.deepEqual(
+      scene.killed.map(({ name, ending }) => [name, ending.graceSeconds]),
+      [["late", 1]],
+    );
+  });
+});
+
 test("pods that can free nothing of a disk are considered every ten seconds, and a new one at once", async () => {
   const scene = new EvictionScene({ thresholds: [thresholdOf("nodefs.available", "100Mi")] });
   scene.fileSystems = undefined;
@@ -362,24 +381,4 @@ test("the figures of a ranking serve the next one, for three minutes", async () 
       assert.deepEqual(scene.victims, ["first", next]);
     });
   }
-});
-
-test("a machine that does not answer delays limits and previews by 20 seconds", async () => {
-  const scene = new EvictionScene({ thresholds: [] });
-  const limits = { "ephemeral-storage": "1Mi" };
-  scene.add(podWith("over", {}, { containers: [{ name: "c", image: "i", resources: { limits } }] }), 1);
-  scene.usages.set("uid-over", { containers: [], volumes: [], ephemeralBytes: 2 << 20 });
-  scene.sight = new Promise(() => {});
-  await scene.play(async () => {
-    for (const name of [undefined, "nodefs.available"]) {
-      const preview = scene.manager.preview(name);
-      await scene.clock.advance(20_000);
-      const { standing, pods } = await preview;
-      assert.match(standing, / is unknown; .*not measured: the machine \(.*timed out after 20 s\)/u);
-      assert.equal(pods.length, 1);
-    }
-    scene.sight = Promise.resolve();
-    await scene.clock.advance(30_000);
-    assert.deepEqual(scene.victims, ["over"]);
-  });
 });

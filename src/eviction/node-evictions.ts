@@ -108,14 +108,14 @@ export class NodeEvictions {
     const look = async (within: AbortSignal): Promise<MachineState> => withoutHeld(await this.#deps.look(within));
     const causes = new Map<Threshold, Cause>();
     const tried = new Set<Threshold>();
-    let hasFoundNobody = false;
+    const vain = new Set<Signal>();
     let state = seen;
     for (;;) {
       const [threshold] = byUrgency(state.pressure.due);
-      if (threshold === undefined) return hasFoundNobody ? "nobody" : "done";
+      if (threshold === undefined) return vain.size > 0 ? "nobody" : "done";
       const cause = causes.get(threshold) ?? this.#announce(threshold, state);
       causes.set(threshold, cause);
-      const shortage = { seen: state, threshold, cause };
+      const shortage = { seen: state, threshold, cause, wasVain: vain.has(threshold.signal) };
       const reclaimed = tried.has(threshold) ? undefined : await this.#reclaim?.free(shortage, look, signal);
       if (reclaimed?.isOngoing === true) {
         state = { ...reclaimed.after, pressure: withoutDisks(reclaimed.after.pressure) };
@@ -128,14 +128,14 @@ export class NodeEvictions {
         // Another may be more urgent by now.
         continue;
       }
-      const outcome = await this.#evictFirst({ threshold, seen: state, cause }, look, signal);
+      const outcome = await this.#evictFirst(shortage, look, signal);
       if (typeof outcome === "object") {
         state = { ...outcome.urgent, pressure: withoutDisks(outcome.urgent.pressure) };
         continue;
       }
       if (outcome === "evicted") return "done";
       if (outcome === "pending") return outcome;
-      hasFoundNobody ||= outcome === "nobody";
+      if (outcome === "nobody") vain.add(threshold.signal);
       held.add(threshold);
       // Ranking may have taken a while.
       state = await look(signal);
@@ -164,7 +164,7 @@ export class NodeEvictions {
   }
 
   async #evictFirst(
-    { threshold, seen, cause: because }: Shortage,
+    { threshold, seen, cause: because, wasVain }: Shortage & { readonly wasVain: boolean },
     look: (signal: AbortSignal) => Promise<MachineState>,
     signal: AbortSignal,
   ): Promise<"evicted" | "pending" | "waits" | "nobody" | { readonly urgent: MachineState }> {
@@ -186,6 +186,8 @@ export class NodeEvictions {
       log.warn("no pod can be evicted", { signal: threshold.signal, criticalPods: running.size });
       return "nobody";
     }
+    // It became known after a more urgent threshold of the same signal had found nobody, and goes for that one.
+    if (wasVain) return "pending";
     const graceSeconds = evictionGraceSeconds(victim.pod, threshold, this.#maxPodGraceSeconds);
     // It is being stopped, and an eviction would not stop it sooner.
     if (!evictor.isCandidate(victim.pod, graceSeconds)) return "waits";

@@ -26,7 +26,10 @@ const ruleName = "exit codes decide about pods that the node ends";
 export class CutShort implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
-  /** Pods of which a container was not running when they were ended: if it waited for its restart, they have failed. */
+  /**
+   * Pods of which a container was not running when they were ended, as far as podwright had seen: if it waited for its
+   * restart, they have failed.
+   */
   readonly #idle = new Set<string>();
 
   constructor(scene: Scene, broken: Break) {
@@ -48,9 +51,13 @@ export class CutShort implements Rule {
 
   #ends(pod: Pod): void {
     const { uid } = pod.metadata;
-    const isIdle = pod.spec.containers.some((container) => {
-      return restartsAfter(pod, container, 0) && this.#scene.world.running(uid, container.name) === undefined;
-    });
+    const { world, node } = this.#scene;
+    const known = node.pods().find(({ view }) => view.ref.uid === uid);
+    const waits = (name: string): boolean => {
+      const told = known?.status?.containerStatuses?.find((status) => status.name === name);
+      return told?.state.waiting !== undefined || world.running(uid, name) === undefined;
+    };
+    const isIdle = pod.spec.containers.some((container) => restartsAfter(pod, container, 0) && waits(container.name));
     if (isIdle) this.#idle.add(uid);
   }
 

@@ -37,7 +37,9 @@ export class StartOrder implements Rule {
   readonly #made = new Set<string>();
   /** The same of started ones. */
   readonly #begun = new Set<string>();
-  /** Simulated ms at which each pod got its sandbox, by UID. */
+  /** Simulated ms at which podwright last decided what to do with each pod, by UID. */
+  readonly #decidedMs = new Map<string, number>();
+  /** The same of the decision that led to its sandbox: what was to start in it. */
   readonly #sinceMs = new Map<string, number>();
   /** Pods that have had an earlier one. */
   readonly #later = new Set<string>();
@@ -49,13 +51,13 @@ export class StartOrder implements Rule {
 
   reborn(uid: string): void {
     forgetPod(uid, this.#tried, this.#starting, this.#waiting);
-    for (const pods of [this.#sinceMs, this.#later]) pods.delete(uid);
+    for (const pods of [this.#decidedMs, this.#sinceMs, this.#later]) pods.delete(uid);
   }
 
   change({ type, podUid: uid, container }: WorldChange): void {
     if (type === "sandboxStarted") {
       if (this.#sinceMs.has(uid)) this.#later.add(uid);
-      this.#sinceMs.set(uid, this.#scene.clock.nowMs);
+      this.#sinceMs.set(uid, this.#decidedMs.get(uid) ?? this.#scene.clock.nowMs);
       forgetPod(uid, this.#tried, this.#starting);
     }
     if (container === undefined) return;
@@ -74,6 +76,7 @@ export class StartOrder implements Rule {
     const { kind, what, pod, result, atMs, time, until = time } = entry;
     if (what === lifeStarted) this.#starting.clear();
     if (pod === undefined) return;
+    if (what === "ComputePodActions") this.#decidedMs.set(pod.uid, atMs);
     if (waits.has(what)) this.#waiting.set(whereOf(entry), atMs + until - time);
     const hasFailed = result !== undefined && result !== "done";
     if (hasFailed || hindrances.has(what)) forgetPod(pod.uid, this.#starting);
@@ -95,7 +98,7 @@ export class StartOrder implements Rule {
     return names.slice(0, Math.max(0, names.indexOf(name))).map((before) => `${uid}/${before}`);
   }
 
-  /** It has not been tried, although in a later sandbox it is not over, and was in no wait when that one began. */
+  /** It has not been tried, although in a later sandbox it is not over, and was in no wait when that one was decided on. */
   #isSkipped(key: string): boolean {
     const [uid = "", name] = key.split("/");
     const pod = this.#scene.pods.get(uid);
