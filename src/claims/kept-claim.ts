@@ -83,9 +83,12 @@ export function claimUpdateProblems(kept: KeptClaim, manifest: ClaimManifest, co
     return [{ path: ["metadata", "name"], detail: "Forbidden: the claim of this name belongs to a pod's volume" }];
   }
   if (!isBound(kept)) return [];
-  const before: Readonly<Record<string, unknown>> = { ...written(kept).spec, volumeName: kept.spec.volumeName };
+  const before: Readonly<Record<string, unknown>> = {
+    ...defaulted(written(kept).spec),
+    volumeName: kept.spec.volumeName,
+  };
   // A document may name the volume that the claim got, or leave the choice to the binder.
-  const { volumeName = kept.spec.volumeName, ...given } = written(manifest).spec;
+  const { volumeName = kept.spec.volumeName, ...given } = defaulted(written(manifest).spec);
   const after: Readonly<Record<string, unknown>> = { ...given, volumeName };
   const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])]
     .filter((field) => field !== "resources" && canonicalJson(before[field]) !== canonicalJson(after[field]))
@@ -95,8 +98,9 @@ export function claimUpdateProblems(kept: KeptClaim, manifest: ClaimManifest, co
     return `${field} is ${before[field] === undefined ? "not set" : canonicalJson(before[field])} in the kept claim`;
   });
   const detail = `Forbidden: spec is immutable after creation except resources.requests: ${was.join(", ")}`;
-  const remedy = command("volumes", "rm", objectKey(kept.metadata));
-  return [{ path: ["spec"], detail: `${detail}; '${remedy}' removes the claim with its data` }];
+  const removal = command("volumes", "rm", objectKey(kept.metadata));
+  const remedy = `give it as it was, or start anew: '${removal}' removes the claim with its data`;
+  return [{ path: ["spec"], detail: `${detail}; ${remedy}` }];
 }
 
 /** The claim after an update by a document: it stays bound. */
@@ -105,6 +109,13 @@ export function updatedClaim(kept: KeptClaim, manifest: ClaimManifest): KeptClai
   const claim = keptClaim(manifest, uid, creationTimestamp, kept.metadata.ownerReferences);
   const { volumeName } = kept.spec;
   return isBound(kept) && volumeName !== undefined ? boundTo(claim, volumeName) : claim;
+}
+
+/** With the API server's defaults, and without a selector that selects nothing. */
+function defaulted({ selector, volumeMode = "Filesystem", ...spec }: ClaimManifest["spec"]): ClaimManifest["spec"] {
+  const { matchLabels = {}, matchExpressions = [] } = selector ?? {};
+  const isEmpty = Object.keys(matchLabels).length + matchExpressions.length === 0;
+  return { ...spec, volumeMode, ...(!isEmpty && { selector }) };
 }
 
 /** A claim without the fields that only the node or another cluster's controllers set. */

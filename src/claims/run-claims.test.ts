@@ -101,7 +101,8 @@ test("a bound claim and its volume are immutable, except for the requested size"
   assert.deepEqual(fixture.problems(dataClaim.replace("spec: {", "spec: {volumeName: disk, ")), []);
   const changed = (text: string): string => fixture.problems(dataClaim.replace("spec: {", `spec: {${text}, `))[0] ?? "";
   const immutable = "spec: Forbidden: spec is immutable after creation except resources.requests:";
-  const remedy = "'podwright volumes --state-dir /state rm default/data' removes the claim with its data";
+  const removal = "'podwright volumes --state-dir /state rm default/data' removes the claim with its data";
+  const remedy = `give it as it was, or start anew: ${removal}`;
   const manyWriters = fixture.problems(dataClaim.replace("ReadWriteOnce", "ReadWriteMany"))[0] ?? "";
   assert.ok(
     manyWriters.includes(`${immutable} accessModes is ["ReadWriteOnce"] in the kept claim; ${remedy}`),
