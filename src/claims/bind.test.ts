@@ -171,6 +171,47 @@ test("a volume reserved for a claim is bound to no other, and preferred over bet
   assert.equal(outcome(claim({}, "other"), known), "fitting");
 });
 
+test("a volume reserved for a claim that it does not fit leads to no directory, whatever its class", () => {
+  const because = (spec: Partial<VolumeManifest["spec"]>, wanted: Partial<ClaimManifest["spec"]> = {}): string => {
+    const reserved = volume("disk", { claimRef: { name: "data" }, ...spec });
+    return outcome(claim(wanted), state([reserved, volume("other", { storageClassName: "other" })]));
+  };
+  const waits = (why: string): string =>
+    `no persistent volumes available for this claim and a volume is reserved for it by claimRef: volume "disk": ${why}; correct the claim or that volume`;
+  const large = { resources: { requests: { storage: "2Gi" } } };
+  assert.equal(because({}, large), waits("requested PV is too small (1Gi)"));
+  assert.equal(
+    because({ storageClassName: "fast" }, { ...large, storageClassName: "slow" }),
+    waits("requested PV is too small (1Gi)"),
+  );
+  const elsewhere = { required: { nodeSelectorTerms: [{ matchExpressions: [{ key: "no", operator: "Exists" }] }] } };
+  assert.equal(
+    because({ nodeAffinity: elsewhere, storageClassName: "fast" }),
+    waits("nodeAffinity does not match this node"),
+  );
+  const fitting = volume("fitting", { capacity: { storage: "2Gi" } });
+  assert.equal(
+    outcome(claim(large), state([volume("disk", { claimRef: { name: "data" } }), fitting])),
+    "fitting",
+    "upstream's binder takes another volume, too",
+  );
+});
+
+test("a claim without a class waits while no free volume without a class fits, with the reason and the remedy", () => {
+  const because = (...volumes: readonly VolumeManifest[]): string => outcome(claim(), state(volumes));
+  const shared = volume("shared", { accessModes: ["ReadWriteMany"] });
+  const taken = boundTo(claim({}, "first"), "taken");
+  const waits =
+    "no persistent volumes available for this claim and there are free volumes without a storage class: " +
+    'volume "shared": incompatible accessMode (ReadWriteMany); ' +
+    "correct the claim or the volume, or set a storageClassName that no volume has, for a directory";
+  assert.equal(because(shared), waits);
+  assert.equal(because(volume("fast", { storageClassName: "fast" })), "directory");
+  assert.equal(because(volume("kept", { claimRef: { name: "other" } })), "directory");
+  assert.equal(outcome(claim(), state([volume("taken")], [taken])), "directory");
+  assert.equal(outcome(claim({ storageClassName: "none" }), state([shared])), "directory");
+});
+
 test("a volume is bound to one claim", () => {
   const first = boundTo(claim({}, "first"), "disk");
   assert.equal(outcome(claim(), state([volume("disk")], [first])), "directory");

@@ -17,6 +17,8 @@ export type Binding =
 /** Volumes that a reason names at most. */
 const listed = 3;
 
+const small = "requested PV is too small";
+
 const isDefaultClass = "storageclass.kubernetes.io/is-default-class";
 
 /**
@@ -29,11 +31,12 @@ export function bindClaim(claim: KeptClaim, state: StorageState): Binding {
   if (volumeName !== undefined) return bindToNamed(claim, volumeName, state);
   const found = bestVolume(claim, state);
   if (found !== undefined) return { kind: "volume", name: nameOf(found) };
-  const refusals = refusalsOfClass(claim, state);
-  const needed = volumeNeeded(claim, state, refusals.length > 0);
+  const needed = volumeNeeded(claim, state);
   if (needed === undefined) return { kind: "directory" };
-  const why = `no persistent volumes available for this claim and ${needed}`;
-  return { kind: "none", why: refusals.length === 0 ? why : `${why}: ${shortList(refusals, listed, "; ")}` };
+  const why = `no persistent volumes available for this claim and ${needed.because}`;
+  const refusals = refusalsOf(claim, state);
+  const named = refusals.length === 0 ? why : `${why}: ${shortList(refusals, listed, "; ")}`;
+  return { kind: "none", why: needed.remedy === undefined ? named : `${named}; ${needed.remedy}` };
 }
 
 /** The unbound claims in binding order: first those that name a volume. Pure. */
@@ -44,46 +47,57 @@ export function unboundClaims(claims: Iterable<KeptClaim>): KeptClaim[] {
   return [...claims].filter((claim) => !isBound(claim)).toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1));
 }
 
-/**
- * Why a claim gets no directory; undefined: it gets one.
- * @param hasVolumes whether there are volumes of its class
- */
-function volumeNeeded(claim: KeptClaim, state: StorageState, hasVolumes: boolean): string | undefined {
-  if (claim.spec.selector !== undefined) return "a selector is set";
-  if (claim.spec.storageClassName === "") return "no storage class is set";
+interface VolumeNeeded {
+  readonly because: string;
+  /** Undefined: a volume, or a change that the reason makes plain. */
+  readonly remedy?: string;
+}
+
+/** Why a claim gets no directory; undefined: it gets one. */
+function volumeNeeded(claim: KeptClaim, state: StorageState): VolumeNeeded | undefined {
+  // The data is expected on a volume: an empty directory instead would go unnoticed.
+  if ([...state.volumes.values()].some((volume) => isKeptFor(volume, claim))) {
+    return { because: "a volume is reserved for it by claimRef", remedy: "correct the claim or that volume" };
+  }
+  if (claim.spec.selector !== undefined) return { because: "a selector is set" };
+  if (claim.spec.storageClassName === "") return { because: "no storage class is set" };
   const name = className(claim, state);
   // There are only classes without a provisioner.
-  if (state.classes.has(name)) return `storage class "${name}" has no provisioner`;
-  // The data is expected on one of them: an empty directory instead would go unnoticed.
-  return hasVolumes && name !== "" ? `storage class "${name}" has volumes` : undefined;
+  if (state.classes.has(name)) return { because: `storage class "${name}" has no provisioner` };
+  const ofClass = [...state.volumes.values()].filter((volume) => isOfClass(volume, claim, state));
+  if (name !== "") return ofClass.length === 0 ? undefined : { because: `storage class "${name}" has volumes` };
+  // Most claims have no class. Those of others must not keep this one from a directory.
+  if (!ofClass.some((volume) => isFree(volume, claim, state))) return undefined;
+  return {
+    because: "there are free volumes without a storage class",
+    remedy: "correct the claim or the volume, or set a storageClassName that no volume has, for a directory",
+  };
 }
 
-/** Why none of the volumes of a claim's class is bound to it. */
-function refusalsOfClass(claim: KeptClaim, state: StorageState): string[] {
+/** Why none of the volumes that a claim may wait for is bound to it, first those that are reserved for it. */
+function refusalsOf(claim: KeptClaim, state: StorageState): string[] {
   return [...state.volumes.values()]
-    .filter((volume) => isOfClass(volume, claim, state))
-    .map((volume) => `volume "${nameOf(volume)}": ${refusal(volume, claim, state)}`)
-    .toSorted();
+    .filter((volume) => isAwaited(volume, claim, state))
+    .toSorted((a, b) => Number(isKeptFor(b, claim)) - Number(isKeptFor(a, claim)) || (nameOf(a) < nameOf(b) ? -1 : 1))
+    .map((volume) => `volume "${nameOf(volume)}": ${refusal(volume, claim, state) ?? ""}`);
 }
 
-function refusal(volume: VolumeManifest, claim: KeptClaim, state: StorageState): string {
+/** Why a claim that names no volume does not get this one; undefined: it may. */
+function refusal(volume: VolumeManifest, claim: KeptClaim, state: StorageState): string | undefined {
+  const isKept = isKeptFor(volume, claim);
   if (!isFree(volume, claim, state)) {
-    return volume.spec.claimRef === undefined || isKeptFor(volume, claim)
+    return volume.spec.claimRef === undefined || isKept
       ? "already bound to a different claim"
       : "reserved for a different claim by its claimRef";
   }
   const { accessModes: has = [], capacity } = volume.spec;
-  const problem = mismatch(volume, claim, state);
-  switch (problem) {
-    case "requested PV is too small":
-      return `${problem} (${capacity?.["storage"] ?? 0})`;
-    case "incompatible accessMode":
-      return `${problem} (${has.join(", ")})`;
-    case undefined:
-      return isOnNode(volume, state) ? "labels do not match the selector" : "nodeAffinity does not match this node";
-    default:
-      return problem;
-  }
+  // Of a reserved volume upstream compares nothing but the size, and the mode, which is never Block here.
+  const problem = isKept ? tooSmall(volume, claim) : mismatch(volume, claim, state);
+  if (problem === small) return `${problem} (${capacity?.["storage"] ?? 0})`;
+  if (problem === "incompatible accessMode") return `${problem} (${has.join(", ")})`;
+  if (problem !== undefined) return problem;
+  if (!isOnNode(volume, state)) return "nodeAffinity does not match this node";
+  return isKept || isSelected(volume.metadata, claim.spec.selector) ? undefined : "labels do not match the selector";
 }
 
 function bindToNamed(claim: KeptClaim, name: string, state: StorageState): Binding {
@@ -99,7 +113,8 @@ function bindToNamed(claim: KeptClaim, name: string, state: StorageState): Bindi
 /** Why a volume does not match a claim (upstream: checkVolumeSatisfyClaim). */
 function mismatch(volume: VolumeManifest, claim: KeptClaim, state: StorageState): string | undefined {
   const { spec } = volume;
-  if (size(volume).compare(requested(claim)) < 0) return "requested PV is too small";
+  const problem = tooSmall(volume, claim);
+  if (problem !== undefined) return problem;
   if (!isOfClass(volume, claim, state)) return "storageClassName does not match";
   if ((spec.volumeMode ?? "Filesystem") !== (claim.spec.volumeMode ?? "Filesystem")) return "incompatible volumeMode";
   const modes = spec.accessModes ?? [];
@@ -107,12 +122,12 @@ function mismatch(volume: VolumeManifest, claim: KeptClaim, state: StorageState)
   return undefined;
 }
 
+function tooSmall(volume: VolumeManifest, claim: KeptClaim): typeof small | undefined {
+  return size(volume).compare(requested(claim)) < 0 ? small : undefined;
+}
+
 function bestVolume(claim: KeptClaim, state: StorageState): VolumeManifest | undefined {
-  const fitting = [...state.volumes.values()].filter((volume) => {
-    if (!isFree(volume, claim, state) || !isOnNode(volume, state)) return false;
-    if (isKeptFor(volume, claim)) return size(volume).compare(requested(claim)) >= 0;
-    return mismatch(volume, claim, state) === undefined && isSelected(volume.metadata, claim.spec.selector);
-  });
+  const fitting = [...state.volumes.values()].filter((volume) => refusal(volume, claim, state) === undefined);
   const order = (a: VolumeManifest, b: VolumeManifest): number =>
     Number(isKeptFor(b, claim)) - Number(isKeptFor(a, claim)) ||
     (a.spec.accessModes?.length ?? 0) - (b.spec.accessModes?.length ?? 0) ||
@@ -162,8 +177,15 @@ function isSelected({ labels = {} }: ObjectMeta, selector: z.infer<typeof LabelS
   });
 }
 
-/** Whether a volume has a claim's class. Pure. */
-export function isOfClass({ spec }: VolumeManifest, claim: KeptClaim, state: Pick<StorageState, "classes">): boolean {
+/**
+ * Whether an unbound claim may wait for a volume: the volume is reserved for it, or has its class. Without that volume
+ * the claim would get a directory. Pure.
+ */
+export function isAwaited(volume: VolumeManifest, claim: KeptClaim, state: Pick<StorageState, "classes">): boolean {
+  return isKeptFor(volume, claim) || isOfClass(volume, claim, state);
+}
+
+function isOfClass({ spec }: VolumeManifest, claim: KeptClaim, state: Pick<StorageState, "classes">): boolean {
   return (spec.storageClassName ?? "") === className(claim, state);
 }
 

@@ -10,6 +10,7 @@ import {
   template,
   using,
 } from "../../test/support/run-claims-scene.ts";
+import type { VolumeManifest } from "../api/storage-manifest.ts";
 import { objectKey } from "../sources/run-objects.ts";
 import { RunStore } from "../sources/run-store.ts";
 
@@ -84,6 +85,39 @@ for (const [what, ...documents] of [
     assert.ok(await fixture.files.stat("/state/volumes/default/data/file"));
   });
 }
+
+test("what 'volumes inspect' shows of a claim may be given again, and its data is removed with the claim all the same", async () => {
+  const fixture = await RunClaimsScene.started();
+  await fixture.take(dataClaim);
+  const [view] = fixture.claims.views();
+  const shown = (view?.objects ?? []).map((object) => JSON.stringify(object));
+  assert.equal(shown.length, 2);
+  const [, volume = ""] = shown;
+  const moved = fixture.problems(volume.replace("/state/volumes/default/data", "/srv/moved"));
+  assert.match(moved[0] ?? "", /persistentvolumesource is immutable after creation; claim default\/data is bound/u);
+  await fixture.take(...shown);
+  await fixture.restart();
+  assert.deepEqual(await fixture.claims.remove("default", "data", asked), {
+    ...{ namespace: "default", name: "data" },
+    left: undefined,
+  });
+  assert.equal(await fixture.files.stat("/state/volumes/default/data"), undefined);
+  assert.deepEqual(await fixture.files.list("/state/claims"), []);
+  const [problem = ""] = fixture.problems(...shown);
+  assert.match(problem, /was the directory of claim default\/data, which is not kept here; omit the volume/u);
+});
+
+test("a document of a claim's own directory that an earlier version kept goes with the claim and its data", async () => {
+  const fixture = await RunClaimsScene.started();
+  await fixture.take(dataClaim);
+  const [, volume] = fixture.claims.views()[0]?.objects ?? [];
+  assert.ok(volume);
+  await new RunStore(fixture.files, "/state/claims").save(volume as unknown as VolumeManifest);
+  await fixture.restart();
+  assert.equal((await fixture.claims.remove("default", "data", asked)).left, undefined);
+  assert.equal(await fixture.files.stat("/state/volumes/default/data"), undefined);
+  assert.deepEqual(await fixture.files.list("/state/claims"), []);
+});
 
 test("the empty directory of a binding that was interrupted is removed with its claim", async () => {
   const fixture = await RunClaimsScene.started();

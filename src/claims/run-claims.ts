@@ -31,14 +31,22 @@ import type { RunStorage, StoragePreview } from "../sources/run-storage.ts";
 import type { RunStore } from "../sources/run-store.ts";
 import type { ManifestError } from "../yaml/manifest-error.ts";
 import { AwaitedError } from "../volumes/awaited-error.ts";
-import { bindClaim, isOfClass, unboundClaims } from "./bind.ts";
+import { bindAll } from "./bind-all.ts";
+import { type Binding, bindClaim } from "./bind.ts";
 import { ClaimDirectories } from "./claim-directories.ts";
 import { claimObject, deletedClaim, directoryVolume, ephemeralClaim, volumeObject } from "./claim-objects.ts";
 import { claimsOf, claimView, freeVolumeViews, placeOf, podsUsing, usersOf } from "./claim-views.ts";
-import { boundTo, hasOwnDirectory, isBound, keptClaim, type KeptClaim, ownerOf, ownVolumeName } from "./kept-claim.ts";
+import { hasOwnDirectory, isBound, keptClaim, type KeptClaim, ownerOf, type StorageState } from "./kept-claim.ts";
 import { driverObjects, driverSecrets, needsDrivers } from "./local-csi.ts";
 import { UnreadableClaims } from "./unreadable-claims.ts";
-import { changedState, isKept, type KeptObject, previewStorage, updateProblems } from "./storage-changes.ts";
+import {
+  changedState,
+  isKept,
+  type KeptObject,
+  previewStorage,
+  unusedObjects,
+  updateProblems,
+} from "./storage-changes.ts";
 
 export interface RunClaimsDependencies {
   readonly clock: Clock;
@@ -124,7 +132,7 @@ export class RunClaims implements StorageLookup, RunStorage {
   }
 
   problems(objects: readonly Checked<StorageManifest>[]): readonly ManifestError[] {
-    return updateProblems(this.#state, objects, this.#removing, (...words) => this.#directories.command(...words));
+    return updateProblems(this.#state, objects, this.#removing, this.#directories);
   }
 
   async prepare(objects: readonly StorageManifest[], pods: readonly Pod[]): Promise<void> {
@@ -149,7 +157,10 @@ export class RunClaims implements StorageLookup, RunStorage {
 
   preview(objects: readonly StorageManifest[], pods: readonly Pod[]): StoragePreview {
     const newClaim = (given: ClaimManifest): KeptClaim => keptClaim(given, "new", this.#now());
-    return previewStorage(this.#state, { objects, pods, newClaim, placeOf: (claim) => this.#directories.path(claim) });
+    const replaced = objects.map(({ kind, metadata }) => this.#store.pathOf(kind, objectKey(metadata)));
+    const unreadable = this.#unreadable.without(replaced);
+    const decide = (claim: KeptClaim, state: StorageState): Binding => this.#decide(claim, state, unreadable);
+    return previewStorage(this.#state, { objects, pods, newClaim, decide, directories: this.#directories });
   }
 
   secrets(): ReadonlySet<string> {
@@ -158,25 +169,12 @@ export class RunClaims implements StorageLookup, RunStorage {
 
   async forgetUnused(): Promise<void> {
     using _turn = await this.#turn.acquire();
-    const claims = [...this.#claims.values()];
-    // Without the volumes that it waits for, a claim would get a directory.
-    const isUsed = (name: string, volume: VolumeManifest): boolean =>
-      claims.some((each) => each.spec.volumeName === name || (!isBound(each) && isOfClass(volume, each, this.#state)));
-    for (const [name] of [...this.#volumes].filter(([each, volume]) => !isUsed(each, volume))) {
-      await this.#store.remove("PersistentVolume", objectKey({ name }));
-      this.#volumes.delete(name);
-    }
-    const used = new Set([...this.#volumes.values()].map(({ spec }) => spec.csi?.driver));
-    for (const name of [...this.#drivers.keys()].filter((driver) => !used.has(driver))) {
-      await this.#store.remove("CSIDriver", objectKey({ name }));
-      this.#drivers.delete(name);
+    for (const { kind, name } of unusedObjects(this.#state)) {
+      await this.#store.remove(kind, objectKey({ name }));
+      const kept = { PersistentVolume: this.#volumes, CSIDriver: this.#drivers, StorageClass: this.#classes }[kind];
+      kept.delete(name);
     }
     this.#deps.drivers?.objects.set(driverObjects(this.#drivers.values()));
-    if (claims.some((claim) => !isBound(claim))) return;
-    for (const name of this.#classes.keys()) {
-      await this.#store.remove("StorageClass", objectKey({ name }));
-      this.#classes.delete(name);
-    }
   }
 
   async claim(namespace: string, name: string, signal: AbortSignal): Promise<PersistentVolumeClaim> {
@@ -318,11 +316,13 @@ export class RunClaims implements StorageLookup, RunStorage {
     const { journal, clock } = this.#deps;
     const { namespace, name } = claim.metadata;
     const volume = this.#volumes.get(claim.spec.volumeName ?? "");
-    const left = isBound(claim) && volume !== undefined ? placeOf(volume) : undefined;
+    // Earlier versions also kept a document of the volume of the claim's own directory.
+    const isElsewhere = volume !== undefined && !hasOwnDirectory(claim);
+    const left = isBound(claim) && isElsewhere ? placeOf(volume) : undefined;
     const message = `remove claim ${namespace}/${name}${left === undefined ? "" : `, but not its data in ${left}`}`;
     await perform(journal, clock, { what: "RemoveClaim", message, cause }, async () => {
       // Data first: a later claim of this name must not find any.
-      if (volume === undefined) await this.#directories.remove(claim);
+      if (!isElsewhere) await this.#directories.remove(claim);
       using _turn = await this.#turn.acquire();
       await this.#store.remove("PersistentVolumeClaim", objectKey(claim.metadata));
       this.#claims.delete(objectKey(claim.metadata));
@@ -353,31 +353,33 @@ export class RunClaims implements StorageLookup, RunStorage {
 
   /** @param coming pods that are not desired yet */
   async #bindAll(coming: readonly Pod[] = []): Promise<void> {
-    for (const claim of unboundClaims(this.#claims.values())) {
-      if (this.#removing.has(objectKey(claim.metadata))) continue;
-      const binding = this.#unreadable.allowed(claim, bindClaim(claim, this.#state));
-      if (binding.kind === "none") continue;
+    const { bound } = bindAll(this.#state, (claim, state) => this.#decide(claim, state));
+    for (const { claim, binding } of bound) {
       const isOwn = binding.kind === "directory";
       if (isOwn) await this.#directories.ensure(claim);
-      const bound = boundTo(claim, isOwn ? ownVolumeName(claim) : binding.name);
-      await this.#store.save(bound);
-      this.#keep(bound);
+      await this.#store.save(claim);
+      this.#keep(claim);
       const { namespace, name } = claim.metadata;
       const to = isOwn ? `directory ${this.#directories.path(claim)}` : `PersistentVolume ${binding.name}`;
-      const [pod] = podsUsing(bound, [...this.#deps.pods(), ...coming]);
+      const [pod] = podsUsing(claim, [...this.#deps.pods(), ...coming]);
       const message = `claim ${namespace}/${name} is bound to ${to}`;
       this.#deps.journal.record({ kind: "note", what: "ClaimBound", message, ...(pod && { pod }) });
     }
   }
 
+  #decide(claim: KeptClaim, state: StorageState, unreadable = this.#unreadable): Binding {
+    if (this.#removing.has(objectKey(claim.metadata))) return { kind: "none", why: "the claim is being removed" };
+    return unreadable.allowed(claim, bindClaim(claim, state));
+  }
+
   #objects(claim: KeptClaim): { readonly claim: PersistentVolumeClaim; readonly volume: PersistentVolume | undefined } {
     if (!isBound(claim)) {
-      const binding = this.#unreadable.allowed(claim, bindClaim(claim, this.#state));
+      const binding = this.#decide(claim, this.#state);
       return { claim: claimObject(claim, undefined, binding.kind === "none" ? binding.why : ""), volume: undefined };
     }
     const given = this.#volumes.get(claim.spec.volumeName ?? "");
     const own = hasOwnDirectory(claim) ? directoryVolume(claim, this.#directories.path(claim)) : undefined;
-    const volume = given === undefined ? own : volumeObject(given, claim);
+    const volume = own ?? (given && volumeObject(given, claim));
     return { claim: claimObject(claim, volume), volume };
   }
 

@@ -7,34 +7,36 @@ import type { Checked } from "../sources/prepare.ts";
 import { objectKey } from "../sources/run-objects.ts";
 import type { StoragePreview } from "../sources/run-storage.ts";
 import type { RunObject } from "../sources/run-store.ts";
+import { claimOfDirectory } from "../volumes/claims.ts";
 import { ManifestError } from "../yaml/manifest-error.ts";
-import { bindClaim, unboundClaims } from "./bind.ts";
+import type { ClaimDirectories } from "./claim-directories.ts";
+import { bindAll } from "./bind-all.ts";
+import { type Binding, isAwaited } from "./bind.ts";
 import { claimsOf } from "./claim-views.ts";
 import {
-  boundTo,
   claimUpdateProblems,
-  type CommandText,
+  hasOwnDirectory,
   isBound,
   isSameClaim,
   type KeptClaim,
-  ownVolumeName,
   type StorageState,
   updatedClaim,
 } from "./kept-claim.ts";
 
+type Directories = Pick<ClaimDirectories, "command" | "path">;
+
 /**
  * Why objects cannot be accepted. Pure.
  * @param removing claims that are being removed
- * @param command a command for the user's shell
  */
 export function updateProblems(
   state: StorageState,
   objects: readonly Checked<StorageManifest>[],
   removing: ReadonlySet<string>,
-  command: CommandText,
+  directories: Directories,
 ): ManifestError[] {
   return objects.flatMap(({ manifest, origin }) => {
-    return problemsOf(state, manifest, removing, command).map(({ path, detail }) =>
+    return problemsOf(state, manifest, removing, directories).map(({ path, detail }) =>
       ManifestError.at(origin, path, detail),
     );
   });
@@ -44,26 +46,43 @@ function problemsOf(
   state: StorageState,
   manifest: StorageManifest,
   removing: ReadonlySet<string>,
-  command: CommandText,
+  directories: Directories,
 ): FieldError[] {
   if (manifest.kind === "PersistentVolumeClaim") {
     const kept = state.claims.get(objectKey(manifest.metadata));
     if (removing.has(objectKey(manifest.metadata))) {
       return [{ path: ["metadata", "name"], detail: "Forbidden: the claim of this name is being removed; try again" }];
     }
-    return kept === undefined ? [] : claimUpdateProblems(kept, manifest, command);
+    return kept === undefined ? [] : claimUpdateProblems(kept, manifest, (...words) => directories.command(...words));
   }
   if (manifest.kind !== "PersistentVolume") return [];
   const { name = "" } = manifest.metadata;
-  const kept = state.volumes.get(name);
-  if (kept === undefined || isSameSource(kept, manifest)) return [];
-  const user = [...state.claims.values()].find((claim) => isBound(claim) && claim.spec.volumeName === name);
+  const owner = claimOfOwnVolume(state.claims, name);
+  const kept = owner === undefined ? state.volumes.get(name)?.spec : { local: { path: directories.path(owner) } };
+  if (kept === undefined) return givenDirectoryProblems(manifest);
+  if (isSameSource(kept, manifest.spec)) return [];
+  const user = owner ?? [...state.claims.values()].find((claim) => isBound(claim) && claim.spec.volumeName === name);
   if (user === undefined) return [];
   const detail = "Forbidden: spec.persistentvolumesource is immutable after creation";
   return [{ path: ["spec"], detail: `${detail}; claim ${objectKey(user.metadata)} is bound to it` }];
 }
 
-function isSameSource({ spec: a }: VolumeManifest, { spec: b }: VolumeManifest): boolean {
+/** The volume of a directory that `podwright volumes inspect` printed before its claim was removed, or elsewhere. */
+function givenDirectoryProblems({ metadata }: VolumeManifest): FieldError[] {
+  const claim = metadata.annotations?.[claimOfDirectory];
+  if (claim === undefined) return [];
+  const detail = `Forbidden: the volume was the directory of claim ${claim}, which is not kept here`;
+  return [{ path: ["metadata", "name"], detail: `${detail}; omit the volume, and the claim gets a directory` }];
+}
+
+/** The claim whose own directory is the volume of that name, as `podwright volumes inspect` shows it. */
+function claimOfOwnVolume(claims: StorageState["claims"], name: string): KeptClaim | undefined {
+  return [...claims.values()].find((claim) => hasOwnDirectory(claim) && claim.spec.volumeName === name);
+}
+
+type Source = Pick<VolumeManifest["spec"], "local" | "hostPath" | "nfs" | "csi">;
+
+function isSameSource(a: Source, b: Source): boolean {
   return isDeepStrictEqual([a.local, a.hostPath, a.nfs, a.csi], [b.local, b.hostPath, b.nfs, b.csi]);
 }
 
@@ -106,6 +125,8 @@ export function changedState(
       return kept === undefined ? "added" : "updated";
     }
     const { name = "" } = manifest.metadata;
+    // It is kept with its claim: as a document of its own it would not be removed with the claim's data.
+    if (manifest.kind === "PersistentVolume" && claimOfOwnVolume(state.claims, name) !== undefined) return "unchanged";
     const kept = { PersistentVolume: volumes, StorageClass: classes, CSIDriver: drivers }[manifest.kind].get(name);
     if (isDeepStrictEqual(kept, manifest)) return "unchanged";
     if (manifest.kind === "PersistentVolume") volumes.set(name, manifest);
@@ -117,34 +138,46 @@ export function changedState(
   return { state: { ...state, claims, volumes, classes, drivers }, changed, changes };
 }
 
+export interface UnusedObject {
+  readonly kind: "PersistentVolume" | "CSIDriver" | "StorageClass";
+  readonly name: string;
+}
+
+/** What no claim has or waits for: it can be forgotten when no pod is left. Pure. */
+export function unusedObjects(state: StorageState): UnusedObject[] {
+  const claims = [...state.claims.values()];
+  // Without the volumes that it waits for, a claim would get a directory.
+  const isUsed = (name: string, volume: VolumeManifest): boolean =>
+    claims.some((claim) => claim.spec.volumeName === name || (!isBound(claim) && isAwaited(volume, claim, state)));
+  const used = [...state.volumes].filter(([name, volume]) => isUsed(name, volume));
+  const unused = [...state.volumes.keys()].filter((name) => !used.some(([each]) => each === name));
+  const usedDrivers = new Set(used.map(([, { spec }]) => spec.csi?.driver));
+  const drivers = [...state.drivers.keys()].filter((name) => !usedDrivers.has(name));
+  const classes = claims.some((claim) => !isBound(claim)) ? [] : [...state.classes.keys()];
+  const of = (kind: UnusedObject["kind"], names: readonly string[]) => names.map((name) => ({ kind, name }));
+  return [...of("PersistentVolume", unused), ...of("CSIDriver", drivers), ...of("StorageClass", classes)];
+}
+
 export interface PreviewInput {
   readonly objects: readonly StorageManifest[];
   readonly pods: readonly Pod[];
   readonly newClaim: (manifest: ClaimManifest) => KeptClaim;
-  /** The path of a claim's directory. */
-  readonly placeOf: (claim: KeptClaim) => string;
+  readonly decide: (claim: KeptClaim, state: StorageState) => Binding;
+  readonly directories: Directories;
 }
 
-/** The bindings that would result, and what pods would wait for. Pure but for `newClaim`. */
+/** The bindings that would result, and what pods would wait for. Pure but for `newClaim` and `decide`. */
 export function previewStorage(
   before: StorageState,
-  { objects, pods, newClaim, placeOf }: PreviewInput,
+  { objects, pods, newClaim, decide, directories }: PreviewInput,
 ): StoragePreview {
   const { state, changes } = changedState(before, objects, newClaim);
-  const claims = new Map(state.claims);
-  const after = { ...state, claims };
-  const whys = new Map<string, string>();
-  for (const claim of unboundClaims(state.claims.values())) {
-    const key = objectKey(claim.metadata);
-    const binding = bindClaim(claim, after);
-    if (binding.kind === "none") whys.set(key, binding.why);
-    else claims.set(key, boundTo(claim, binding.kind === "volume" ? binding.name : ownVolumeName(claim)));
-  }
+  const { claims, whys } = bindAll(state, decide);
   const detailOf = (key: string): string => {
     const claim = claims.get(key);
     const volume = claim && state.volumes.get(claim.spec.volumeName ?? "");
     if (claim === undefined || whys.has(key)) return `not bound: ${whys.get(key) ?? ""}`;
-    return volume === undefined ? `in ${placeOf(claim)}` : `on PersistentVolume ${volume.metadata.name ?? ""}`;
+    return volume === undefined ? `in ${directories.path(claim)}` : `on PersistentVolume ${volume.metadata.name ?? ""}`;
   };
   const waits = pods.map((pod) =>
     claimsOf(pod).flatMap(({ key, isEphemeral }) => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { dataClaim, disk, RunClaimsScene } from "../../test/support/run-claims-scene.ts";
+import { dataClaim, disk, RunClaimsScene, using } from "../../test/support/run-claims-scene.ts";
 
 test("while a claim cannot be read, its PersistentVolume is not given to another, until its document comes again", async () => {
   const fixture = await RunClaimsScene.started();
@@ -19,6 +19,12 @@ test("while a claim cannot be read, its PersistentVolume is not given to another
     JSON.stringify(view),
     /disk may be bound to a claim that cannot be read: .* it is empty; give its document again/u,
   );
+  const waits = (...documents: string[]): readonly string[] => {
+    const objects = fixture.checked(...documents).map(({ manifest }) => manifest);
+    return fixture.claims.preview(objects, [using("other")]).waits.flat();
+  };
+  assert.match(waits()[0] ?? "", /claim default\/other is not bound: PersistentVolume disk may be bound to a claim/u);
+  assert.deepEqual(waits(dataClaim), []);
   await fixture.take(dataClaim);
   const volumes = new Map(fixture.claims.views().map(({ name, volume }) => [name, volume]));
   assert.equal(volumes.get("data"), "disk");

@@ -21,6 +21,13 @@ export class UnreadableClaims {
     this.#problems = this.#problems.filter((problem) => problem.path !== path);
   }
 
+  /** As they would be after these documents are replaced. */
+  without(paths: readonly string[]): UnreadableClaims {
+    const rest = new UnreadableClaims();
+    rest.load(this.#problems.filter(({ path }) => !paths.includes(path)));
+    return rest;
+  }
+
   get messages(): readonly string[] {
     return this.#problems.map(({ message }) => message);
   }

@@ -1,0 +1,40 @@
+import { objectKey } from "../sources/run-objects.ts";
+import { type Binding, unboundClaims } from "./bind.ts";
+import { boundTo, type KeptClaim, ownVolumeName, type StorageState } from "./kept-claim.ts";
+
+/** A claim and the volume, or its own directory, that it is bound to. */
+export interface BoundClaim {
+  readonly claim: KeptClaim;
+  readonly binding: Exclude<Binding, { readonly kind: "none" }>;
+}
+
+export interface Bindings {
+  /** All claims, as bound. */
+  readonly claims: ReadonlyMap<string, KeptClaim>;
+  /** The new bindings in their order. */
+  readonly bound: readonly BoundClaim[];
+  /** Why the others are not bound, by `namespace/name`. */
+  readonly whys: ReadonlyMap<string, string>;
+}
+
+/** Binds all claims that can be bound. Pure if `decide` is. */
+export function bindAll(state: StorageState, decide: (claim: KeptClaim, state: StorageState) => Binding): Bindings {
+  const claims = new Map(state.claims);
+  const bound: BoundClaim[] = [];
+  const whys = new Map<string, string>();
+  // A claim that waited for a volume gets a directory once another claim has the volume, whichever came first.
+  for (let before = -1; before < bound.length;) {
+    before = bound.length;
+    whys.clear();
+    for (const claim of unboundClaims(claims.values())) {
+      const binding = decide(claim, { ...state, claims });
+      if (binding.kind === "none") {
+        whys.set(objectKey(claim.metadata), binding.why);
+        continue;
+      }
+      bound.push({ claim: boundTo(claim, binding.kind === "volume" ? binding.name : ownVolumeName(claim)), binding });
+      claims.set(objectKey(claim.metadata), bound.at(-1)?.claim ?? claim);
+    }
+  }
+  return { claims, bound, whys };
+}
