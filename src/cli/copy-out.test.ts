@@ -163,6 +163,62 @@ test("a copy that is interrupted, or fails halfway, removes everything that it w
   });
 });
 
+/** cp(1) as it is, but it says that these problems occurred. */
+function complaining(...lines: readonly string[]): typeof machine {
+  const run: Processes["run"] = async (program, words, options) => {
+    const result = await systemProcesses.run(program, words, options);
+    if (program !== "cp") return result;
+    assert.equal(options.environment?.["LC_ALL"], "C");
+    return { ...result, exitCode: 1, stderr: `${lines.join("\n")}\n` };
+  };
+  return { ...machine, processes: { ...systemProcesses, run } };
+}
+
+test("files that a pod removed meanwhile are missing in the copy, which is complete otherwise", async () => {
+  await withData(async (directory, data) => {
+    const gone = [
+      `cp: cannot stat '${data}/below/a.tmp': No such file or directory`,
+      `cp: cannot open '${data}/./b c.tmp' for reading: No such file or directory`,
+      `cp: cannot access '${data}/./dir': No such file or directory`,
+      `cp: cannot read symbolic link '${data}/l': No such file or directory`,
+    ];
+    await copyOut(complaining(...gone), data, join(directory, "copy"), never);
+    assert.deepEqual((await readdir(join(directory, "copy"))).toSorted(), ["below", "link"]);
+    const others = {
+      [`cp: cannot stat '${data}/.': No such file or directory`]: undefined,
+      [`cp: cannot create regular file '${directory}/x/a': No such file or directory`]: undefined,
+      [`cp: error reading '${data}/./a': Input/output error`]: undefined,
+      [`cp: skipping file '${data}/./a', as it was replaced while being copied`]:
+        "stop the pods that write to it, or copy to an archive (NAME.tar.gz)",
+    };
+    for (const [line, remedy] of Object.entries(others)) {
+      await assert.rejects(
+        copyOut(complaining(...gone, line), data, join(directory, "failed"), never),
+        (error: unknown) => error instanceof PodwrightError && error.message.endsWith(line) && error.remedy === remedy,
+        line,
+      );
+    }
+    await assert.rejects(copyOut(complaining(), data, join(directory, "failed"), never), /cp ended by itself$/u);
+    assert.deepEqual((await readdir(directory)).toSorted(), ["copy", "data"]);
+  });
+});
+
+test("a destination with the name of an archive of another kind is refused, unless it is a directory already", async () => {
+  await withData(async (directory, data) => {
+    for (const name of ["a.tar.xz", "a.tar.zst", "a.tbz2", "a.txz", "a.zip", "a.gz", "a.TAR.GZ"]) {
+      const copied = copyOut(machine, data, join(directory, name), never);
+      await assert.rejects(copied, (error: unknown) => {
+        assert.ok(error instanceof PodwrightError);
+        assert.match(error.message, /archives are \.tar, \.tar\.gz or \.tgz$/u);
+        return error.exitCode === 2;
+      });
+    }
+    assert.deepEqual(await readdir(directory), ["data"]);
+    await mkdir(join(directory, "there.zip"));
+    for (const name of ["there.zip", "table", "my.tartan"]) await copyOut(machine, data, join(directory, name), never);
+  });
+});
+
 test("holes of sparse files take no room in an archive", async () => {
   await withData(async (directory, data) => {
     await writeFile(join(data, "sparse"), "");

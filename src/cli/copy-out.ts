@@ -39,6 +39,7 @@ async function copyDirectory(
 ): Promise<void> {
   const isArchive = /\.(?:tar|tar\.gz|tgz)$/u.test(destination);
   const isThere = await isUsable(files, destination, isArchive);
+  if (!isArchive && !isThere) refuseArchiveName(destination);
   await requireParent(files, destination);
   await refuseInside(files, source, destination);
   // An empty directory may be the root of another disk, whose parent may not have enough space.
@@ -69,6 +70,16 @@ async function isUsable(files: Files, destination: string, isArchive: boolean): 
   const how = isArchive ? "" : " and is not an empty directory";
   throw new PodwrightError(ExitCode.badInput, `${destination} already exists${how}`, {
     remedy: "choose another destination; NAME.tar and NAME.tar.gz become archives",
+  });
+}
+
+const ofArchives = /\.(?:tar|taz|t[bglx]z2?|tzst|gz|bz2|xz|zst|lz|lz4|lzma|lzo|Z|zip|7z|rar|cpio)$/iu;
+
+/** A directory of such a name would be taken for an archive. */
+function refuseArchiveName(destination: string): void {
+  if (!ofArchives.test(destination)) return;
+  throw new PodwrightError(ExitCode.badInput, `cannot copy to ${destination}: archives are .tar, .tar.gz or .tgz`, {
+    remedy: "choose such a name; for another kind copy to a directory first",
   });
 }
 
@@ -115,36 +126,55 @@ interface Command {
   readonly arguments: readonly string[];
   /** Exit codes of success. */
   readonly good: readonly number[];
+  /** Whether a line of standard error is no failure; with others it is not printed. */
+  readonly isHarmless: (line: string) => boolean;
 }
 
 function copy(source: string, target: string): Command {
-  return { program: "cp", arguments: ["-a", "--reflink=auto", "--", `${source}/.`, target], good: [0] };
+  // Programs remove their temporary files at any time; anything else would be missing in the copy.
+  const isHarmless = (line: string): boolean =>
+    goneFile.test(line) && line.includes(` '${source}/`) && !line.includes(` '${source}/.'`);
+  return { program: "cp", arguments: ["-a", "--reflink=auto", "--", `${source}/.`, target], good: [0], isHarmless };
 }
+
+/** What cp(1) says of a file that was removed after its directory was read. */
+const goneFile = /^cp: cannot (?:stat|access|open|read symbolic link) '.+: No such file or directory$/u;
+/** What it says if another file has meanwhile got a file's name. */
+const replacedFile = "replaced while being copied";
 
 function archive(source: string, target: string, destination: string): Command {
   const create = destination.endsWith(".tar") ? "-cf" : "-czf";
   // Holes of sparse files would fill the disk.
   const words = ["--numeric-owner", "--xattrs", "--sparse", create, target, "-C", source, "."];
-  // 1: a file changed while it was read.
-  return { program: "tar", arguments: words, good: [0, 1] };
+  // 1: a file changed while it was read, or was removed.
+  return { program: "tar", arguments: words, good: [0, 1], isHarmless: () => false };
 }
 
 async function run(
   processes: Machine["processes"],
-  { program, arguments: words, good }: Command,
+  { program, arguments: words, good, isHarmless }: Command,
   what: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const result = await processes.run(program, words, { timeoutMs: copyMs, signal }).catch((error: unknown) => {
+  const options = { timeoutMs: copyMs, signal, environment: { LC_ALL: "C" } };
+  const result = await processes.run(program, words, options).catch((error: unknown) => {
     signal.throwIfAborted();
     throw new PodwrightError(ExitCode.environment, `cannot run ${program}`, {
       cause: error,
       remedy: `install ${program}`,
     });
   });
-  if (result.exitCode !== undefined && good.includes(result.exitCode)) return;
-  const why = result.stderr.trim().split("\n")[0] || `${program} ended by ${result.signal ?? "itself"}`;
-  throw new PodwrightError(exitCodeFor(why), `cannot copy ${what}: ${why}`);
+  const { exitCode } = result;
+  if (exitCode !== undefined && good.includes(exitCode)) return;
+  const lines = result.stderr.trim().split("\n");
+  const [problem] = lines.filter((line) => !isHarmless(line));
+  if (exitCode === 1 && problem === undefined) return;
+  const why = problem || `${program} ended by ${result.signal ?? "itself"}`;
+  throw new PodwrightError(exitCodeFor(why), `cannot copy ${what}: ${why}`, {
+    ...(why.endsWith(replacedFile) && {
+      remedy: "stop the pods that write to it, or copy to an archive (NAME.tar.gz)",
+    }),
+  });
 }
 
 const ofMachine = /no space left on device|read-only file system|disk quota exceeded|i(?:nput)?\/o(?:utput)? error/iu;
