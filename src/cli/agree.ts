@@ -1,10 +1,20 @@
 import { createInterface } from "node:readline";
 import type { Terminal } from "./terminal.ts";
 
-/** Asks a person a question; without one at a terminal the answer is no. */
-export async function agrees(terminal: Terminal, question: string): Promise<boolean> {
-  if (!terminal.interactive || !process.stdin.isTTY) return false;
-  const asking = createInterface({ input: process.stdin, output: process.stdout });
+/** Standard input and output, or a test's. */
+interface Streams {
+  readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean };
+  readonly output: NodeJS.WritableStream;
+}
+
+/** Asks a person a question; undefined: nobody is at a terminal. */
+export async function agrees(
+  terminal: Pick<Terminal, "interactive">,
+  question: string,
+  { input, output }: Streams = { input: process.stdin, output: process.stdout },
+): Promise<boolean | undefined> {
+  if (!terminal.interactive || input.isTTY !== true) return undefined;
+  const asking = createInterface({ input, output });
   const answer = Promise.withResolvers<string>();
   asking.question(`${question} [y/N] `, answer.resolve);
   asking.once("close", () => answer.resolve(""));

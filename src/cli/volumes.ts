@@ -29,11 +29,15 @@ export interface VolumesOptions {
 /** A claim with the size of its data; undefined: unknown, or too much to count in time. */
 type MeasuredClaim = Omit<ClaimView, "objects"> & { readonly usedBytes: number | undefined };
 
-/** `podwright volumes [ACTION] [CLAIM …]`: the claims of `podwright run` and their data, with or without an engine. */
+/**
+ * `podwright volumes [ACTION] [CLAIM …]`: the claims of `podwright run` and their data, with or without an engine.
+ * @param agree asks a person
+ */
 export async function volumesCommand(
   context: MachineContext,
   [action = "ls", ...operands]: readonly string[],
   options: VolumesOptions,
+  agree = agrees,
 ): Promise<ExitCode> {
   const [wanted, destination, ...more] = operands;
   switch (action) {
@@ -45,7 +49,7 @@ export async function volumesCommand(
       return inspect(context, await claimNamed(context, wanted), options);
     case "rm":
       if (operands.length === 0) throw missing("rm CLAIM …");
-      return await removeAll(context, await claimsNamed(context, operands), options);
+      return await removeAll(context, await claimsNamed(context, operands), options, agree);
     default:
       if (destination === undefined) throw missing("copy-out CLAIM DESTINATION");
       if (more.length > 0) throw tooMany("copy-out", " CLAIM DESTINATION");
@@ -193,10 +197,11 @@ async function removeAll(
   context: MachineContext,
   claims: readonly ClaimView[],
   { force, json }: VolumesOptions,
+  agree: typeof agrees,
 ): Promise<ExitCode> {
   const { terminal } = context;
   for (const claim of claims) refuseUsed(claim, context.layout.stateDirectory);
-  if (force !== true) for (const claim of claims) await ask(context, claim);
+  if (force !== true) for (const claim of claims) await ask(context, claim, agree);
   const removed: ClaimRemoval[] = [];
   try {
     for (const claim of claims) {
@@ -219,13 +224,14 @@ function refuseUsed(claim: ClaimView, stateDirectory: string): void {
   });
 }
 
-async function ask({ terminal }: MachineContext, claim: ClaimView): Promise<void> {
+async function ask({ terminal }: MachineContext, claim: ClaimView, agree: typeof agrees): Promise<void> {
   const what = claim.isOwn
     ? `claim ${claimLabel(claim)} and everything in ${claim.path}`
     : `claim ${claimLabel(claim)}; its data stays`;
-  if (await agrees(terminal, `Remove ${what}?`)) return;
+  const answer = await agree(terminal, `Remove ${what}?`);
+  if (answer === true) return;
   throw new PodwrightError(ExitCode.failed, `claim ${claimLabel(claim)} is not removed`, {
-    ...(!terminal.interactive && { remedy: "add --force to remove it without a question" }),
+    ...(answer === undefined && { remedy: "add --force to remove it without a question" }),
   });
 }
 
