@@ -11,6 +11,7 @@ import { EngineSession } from "./engine-session.ts";
 import { printError, printWarning } from "./error-output.ts";
 import { plural } from "./format.ts";
 import { Interrupts } from "./interrupts.ts";
+import { keptText } from "./kept-text.ts";
 import { printLastOutput } from "./last-output.ts";
 import { loadInput, located } from "./manifest-input.ts";
 import { holdsStorage } from "../sources/held-storage.ts";
@@ -68,7 +69,8 @@ export async function runCommand(
       remedy: "correct the errors above, or omit those manifests",
     });
   }
-  const isStorageOnly = request.pods.length === 0 && (request.storage ?? []).length > 0;
+  const { storage = [] } = request;
+  const isStorageOnly = request.pods.length === 0 && storage.length > 0;
   if (inputs.length > 0 && request.pods.length === 0 && !isStorageOnly) {
     if (errors.length > 0) return ExitCode.badInput;
     throw new PodwrightError(ExitCode.badInput, `no pod in ${inputs.join(", ")}`, {
@@ -89,7 +91,7 @@ export async function runCommand(
   const pods = inputs.length === 0 ? await storedPods(session) : await applyLocated();
   if (isStorageOnly) {
     if (options.json === true) terminal.print(JSON.stringify({ wait: "none", reached: true, pods: [] }, undefined, 2));
-    else terminal.print(`claims and volumes are kept; '${ownCommand(stateDirectory, "volumes")}' lists them`);
+    else terminal.print(keptText(storage, ownCommand(stateDirectory, "volumes")));
     return errors.length > 0 ? ExitCode.badInput : ExitCode.done;
   }
   if (pods.length === 0) throw nothingStored(context, health);
