@@ -177,7 +177,7 @@ test("a volume reserved for a claim that it does not fit leads to no directory, 
     return outcome(claim(wanted), state([reserved, volume("other", { storageClassName: "other" })]));
   };
   const waits = (why: string): string =>
-    `no persistent volumes available for this claim and a volume is reserved for it by claimRef: volume "disk": ${why}; correct the claim or that volume`;
+    `no persistent volumes available for this claim and a volume is reserved for it by claimRef: volume "disk": ${why}; correct the claim or the reserved volume`;
   const large = { resources: { requests: { storage: "2Gi" } } };
   assert.equal(because({}, large), waits("requested PV is too small (1Gi)"));
   assert.equal(

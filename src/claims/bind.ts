@@ -57,7 +57,7 @@ interface VolumeNeeded {
 function volumeNeeded(claim: KeptClaim, state: StorageState): VolumeNeeded | undefined {
   // The data is expected on a volume: an empty directory instead would go unnoticed.
   if ([...state.volumes.values()].some((volume) => isKeptFor(volume, claim))) {
-    return { because: "a volume is reserved for it by claimRef", remedy: "correct the claim or that volume" };
+    return { because: "a volume is reserved for it by claimRef", remedy: "correct the claim or the reserved volume" };
   }
   if (claim.spec.selector !== undefined) return { because: "a selector is set" };
   if (claim.spec.storageClassName === "") return { because: "no storage class is set" };
