@@ -144,10 +144,17 @@ export const driverActs = {
     });
     want(pod);
   },
-  /** podwright's machine loses what it last wrote: the data file of a mounted volume is cut off when it starts again. */
+  /**
+   * podwright's machine loses what it last wrote: the data file of a mounted volume is cut off when it starts again. If
+   * its pod could not be recorded either, nothing says what is mounted, and it stays.
+   */
   damageRecord: (stage, random) => {
     const { node, clock } = stage;
-    const target = random.pickFrom([...node.drivers.volumes.published.keys()]);
+    const isRecorded = (target: string): boolean => {
+      const pod = /^.*\/pods\/[^/]+\//u.exec(target)?.[0];
+      return node.files.textOf(`${pod}podwright-pod.json`) !== undefined;
+    };
+    const target = random.pickFrom([...node.drivers.volumes.published.keys()].filter((each) => isRecorded(each)));
     if (target === undefined || !node.isUp) return;
     const staging = node.drivers.volumes.staged.get(node.drivers.volumes.published.get(target) ?? "");
     const record = recordOf(staging !== undefined && random.chance(0.3) ? staging : target);
