@@ -15,22 +15,26 @@ class FakePlace {
   sticks: string | undefined;
   left = 0;
   isTaken = true;
-  isHeld = true;
+  holds = true;
   looks = 0;
   readonly first = Promise.withResolvers<void>();
-  readonly taken = this.first.promise;
+  readonly needed = this.first.promise;
+
+  async isHeld(): Promise<boolean> {
+    return this.holds;
+  }
 
   async take(): Promise<boolean> {
     if (this.obstacle !== undefined) throw new Error(this.obstacle);
     this.isTaken = true;
-    this.isHeld = true;
+    this.holds = true;
     return true;
   }
 
   async leave(): Promise<void> {
     this.isTaken = false;
     if (this.sticks !== undefined) throw new Error(this.sticks);
-    this.isHeld = false;
+    this.holds = false;
     this.left++;
   }
 
@@ -109,6 +113,33 @@ test("one that creates nothing is noticed within half a minute, and the place is
     "KubeletPlaceTaken: CSI drivers find the directories of pods and plugins below /var/lib/kubelet again",
   ]);
   assert.equal(fixture.place.left, 1);
+  stop.abort();
+});
+
+test("directories that an earlier engine has left in a kubelet's place go, and the place is taken after its end", async () => {
+  const fixture = new Fixture();
+  fixture.place.isTaken = false;
+  fixture.place.kubeletThere = kubelet;
+  fixture.place.obstacle = "/var/lib/kubelet belongs to another node agent";
+  const stop = await fixture.begin();
+  assert.equal(fixture.place.left, 1);
+  assert.equal(fixture.guard.problem, `${started}: CSI drivers cannot start here`);
+  assert.deepEqual(fixture.notes, [`KubeletPlaceLeft: ${started}: CSI drivers cannot start here`]);
+  fixture.place.kubeletThere = undefined;
+  fixture.place.obstacle = undefined;
+  await fixture.clock.advance(31_000);
+  assert.deepEqual([fixture.place.isTaken, fixture.guard.problem], [true, undefined]);
+  stop.abort();
+});
+
+test("a place that is needed and cannot be taken is a problem, also if nothing of the engine is there", async () => {
+  const fixture = new Fixture();
+  fixture.place.isTaken = false;
+  fixture.place.holds = false;
+  fixture.place.obstacle = "/var/lib/kubelet/pods is not empty";
+  const stop = await fixture.begin();
+  assert.equal(fixture.guard.problem, fixture.place.obstacle);
+  assert.deepEqual(fixture.notes, []);
   stop.abort();
 });
 

@@ -13,7 +13,7 @@ export interface KubeletPlaceGuardDependencies {
   readonly files: Pick<Files, "stat" | "realPath" | "watch">;
   readonly journal: Recorder;
   readonly log: Logger;
-  readonly place: Pick<KubeletPlace, "taken" | "isTaken" | "isHeld" | "take" | "leave" | "kubelet">;
+  readonly place: Pick<KubeletPlace, "needed" | "isTaken" | "isHeld" | "take" | "leave" | "kubelet">;
 }
 
 /** A kubelet that starts creates files and sockets in these. */
@@ -25,8 +25,8 @@ const leastApartMs = 200;
 const message = "CSI drivers find the directories of pods and plugins below /var/lib/kubelet again";
 
 /**
- * Notices a kubelet that starts at the place while the engine has it: a Go kubelet does not know the lock, and would tear
- * down the volumes of the engine's pods as orphaned. The place is left to it, and taken again after its end.
+ * Notices a kubelet at the place while the engine has it, or its directories are still there: a Go kubelet does not know the
+ * lock, and would tear down the volumes of the engine's pods as orphaned. The place is left to it, and taken after its end.
  */
 export class KubeletPlaceGuard {
   readonly #deps: KubeletPlaceGuardDependencies;
@@ -58,7 +58,7 @@ export class KubeletPlaceGuard {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, place } = this.#deps;
     const wait = this.#wait;
-    await orAborted(place.taken, signal);
+    await orAborted(place.needed, signal);
     while (!signal.aborted) {
       using _watches = await this.#watch(() => wait.wake());
       await this.#look();
@@ -82,7 +82,7 @@ export class KubeletPlaceGuard {
   async #look(): Promise<void> {
     const { log, place } = this.#deps;
     try {
-      const kubelet = place.isHeld ? await this.#kubelet() : undefined;
+      const kubelet = (await place.isHeld()) ? await this.#kubelet() : undefined;
       if (kubelet !== undefined) await this.#leaveTo(kubelet);
       else if (!place.isTaken) await this.#takeAgain();
     } catch (error) {

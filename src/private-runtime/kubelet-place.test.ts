@@ -1,80 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ManualClock } from "../../test/support/manual-clock.ts";
-import { PodwrightError } from "../base/errors.ts";
-import type { MountPoint } from "../ports/mounts.ts";
-import type { ProcessInfo, Processes } from "../ports/processes.ts";
-import { MemoryFiles } from "../sim/files.ts";
-import { SimMounts } from "../sim/machine.ts";
+import { kubelet, KubeletPlaceScene, own } from "../../test/support/kubelet-place-scene.ts";
 import { HeldError } from "./hand-over.ts";
-import { holdKubeletPlace, KubeletPlace } from "./kubelet-place.ts";
-
-const own = "/state/kubelet";
-
-class Fixture {
-  readonly files = new MemoryFiles(new ManualClock());
-  readonly mounts = new SimMounts();
-  isHeld = false;
-  released = 0;
-  canShare = true;
-  /** Of programs. */
-  exitCode = 0;
-  readonly running: ProcessInfo[] = [];
-  readonly commands: string[] = [];
-  readonly locks = {
-    tryOwnLock: async (): Promise<Disposable | undefined> => {
-      return this.isHeld ? undefined : { [Symbol.dispose]: () => void this.released++ };
-    },
-    holder: async (): Promise<number> => 7,
-  };
-  readonly processes: Processes = {
-    ownPid: 1,
-    list: async () => this.running,
-    run: async (program, words) => {
-      this.commands.push([program, ...words].join(" "));
-      return { exitCode: this.exitCode, signal: undefined, stdout: "", stderr: "" };
-    },
-    sharesRoot: () => true,
-    isAlive: () => true,
-    kill: () => true,
-  };
-  readonly place = new KubeletPlace(
-    {
-      files: this.files,
-      mounts: this.mounts,
-      locks: this.locks,
-      processes: this.processes,
-      share: async (directory) => {
-        const target = directory;
-        const isShared = (await this.mounts.list()).some((mount) => mount.target === target);
-        const bind = { source: target, target, fileSystem: "", options: ["bind"] };
-        if (this.canShare && !isShared) await this.mounts.mount(bind);
-        return this.canShare;
-      },
-    },
-    own,
-  );
-
-  async refusal(): Promise<string> {
-    const error = await this.place.take().then(
-      () => undefined,
-      (reason: unknown) => reason,
-    );
-    assert.ok(error instanceof PodwrightError, String(error));
-    return `${error.message} -> ${error.remedy ?? ""}`;
-  }
-
-  async shown(): Promise<string[]> {
-    return (await this.mounts.list()).map(({ source, target }: MountPoint) => `${source} at ${target}`);
-  }
-}
-
-const kubelet = (pid: number, ...flags: string[]): ProcessInfo => {
-  return { pid, name: "kubelet", arguments: ["/usr/bin/kubelet", ...flags] };
-};
+import { holdKubeletPlace } from "./kubelet-place.ts";
 
 test("the engine's pods and plugins appear where drivers expect a kubelet's, and are removed again", async () => {
-  const fixture = new Fixture();
+  const fixture = new KubeletPlaceScene();
   await fixture.files.makeDirectory(own, 0o750);
   assert.equal(await fixture.place.take(), true);
   await fixture.place.taken;
@@ -93,7 +24,7 @@ test("the engine's pods and plugins appear where drivers expect a kubelet's, and
 
 test("a place that is a link is given back and left like any other, and the link stays", async () => {
   for (const ending of ["give", "leave"] as const) {
-    const fixture = new Fixture();
+    const fixture = new KubeletPlaceScene();
     await fixture.files.makeDirectory(own, 0o750);
     await fixture.files.makeDirectory("/data/kubelet", 0o750);
     await fixture.files.makeDirectory("/var/lib", 0o755);
@@ -108,7 +39,7 @@ test("a place that is a link is given back and left like any other, and the link
 });
 
 test("what is mounted in the engine's directories is shown with them, also when the place is taken again", async () => {
-  const fixture = new Fixture();
+  const fixture = new KubeletPlaceScene();
   await fixture.files.makeDirectory(own, 0o750);
   const options = async (): Promise<unknown[]> => {
     const all = await fixture.mounts.list();
@@ -123,7 +54,7 @@ test("what is mounted in the engine's directories is shown with them, also when 
 });
 
 test("a kubelet whose root directory the place links to uses it", async () => {
-  const fixture = new Fixture();
+  const fixture = new KubeletPlaceScene();
   await fixture.files.makeDirectory("/data/kubelet", 0o750);
   await fixture.files.makeDirectory("/var/lib", 0o755);
   await fixture.files.symlink("/data/kubelet", "/var/lib/kubelet");
@@ -133,13 +64,13 @@ test("a kubelet whose root directory the place links to uses it", async () => {
 });
 
 test("while a kubelet or another engine uses the place, nothing is mounted and the user is named", async () => {
-  const fixture = new Fixture();
+  const fixture = new KubeletPlaceScene();
   fixture.running.push(kubelet(7, "--root-dir=/var/lib/kubelet/"));
   assert.match(await fixture.refusal(), /belongs to another node agent \(pid 7: \/usr\/bin\/kubelet/u);
   assert.equal(fixture.released, 1);
   fixture.running.splice(0, 1, kubelet(7, "--root-dir", "/elsewhere"));
   assert.equal(await fixture.place.take(), true);
-  const other = new Fixture();
+  const other = new KubeletPlaceScene();
   other.isHeld = true;
   other.running.push({ pid: 7, name: "node", arguments: ["podwright", "engine"] });
   assert.match(
@@ -150,7 +81,7 @@ test("while a kubelet or another engine uses the place, nothing is mounted and t
 });
 
 test("a place that can only be mounted partly is released completely, and can be taken later", async () => {
-  const fixture = new Fixture();
+  const fixture = new KubeletPlaceScene();
   await fixture.files.makeDirectory(own, 0o750);
   const mount = fixture.mounts.mount.bind(fixture.mounts);
   fixture.mounts.mount = async (point) => {
@@ -166,7 +97,7 @@ test("a place that can only be mounted partly is released completely, and can be
 
 test("what was shown of a place that can only be mounted partly is hidden without its volumes, or named", async () => {
   for (const exitCode of [0, 32]) {
-    const fixture = new Fixture();
+    const fixture = new KubeletPlaceScene();
     await fixture.files.makeDirectory(own, 0o750);
     fixture.exitCode = exitCode;
     const { mounts } = fixture;
@@ -190,13 +121,13 @@ test("what was shown of a place that can only be mounted partly is hidden withou
 
 test("a place that cannot be left is not taken, and can be left or taken again", async () => {
   for (const next of ["leave", "take"] as const) {
-    const fixture = new Fixture();
+    const fixture = new KubeletPlaceScene();
     await fixture.files.makeDirectory(own, 0o750);
     await fixture.place.take();
     const { left, taken: before } = fixture.place;
     fixture.exitCode = 32;
     await assert.rejects(fixture.place.leave(), /cannot make .*pods a private mount/u);
-    assert.deepEqual([fixture.place.isTaken, fixture.place.isHeld, left.aborted], [false, true, true]);
+    assert.deepEqual([fixture.place.isTaken, await fixture.place.isHeld(), left.aborted], [false, true, true]);
     assert.notEqual(fixture.place.taken, before);
     assert.equal(fixture.released, 0);
     fixture.running.push(kubelet(7));
@@ -205,7 +136,10 @@ test("a place that cannot be left is not taken, and can be left or taken again",
     fixture.running.pop();
     fixture.exitCode = 0;
     await fixture.place[next]();
-    assert.deepEqual([fixture.place.isTaken, fixture.place.isHeld], next === "take" ? [true, true] : [false, false]);
+    assert.deepEqual(
+      [fixture.place.isTaken, await fixture.place.isHeld()],
+      next === "take" ? [true, true] : [false, false],
+    );
     assert.equal(fixture.place.left.aborted, next === "leave");
     await fixture.place.give();
     assert.deepEqual(await fixture.shown(), []);
@@ -214,7 +148,7 @@ test("a place that cannot be left is not taken, and can be left or taken again",
 
 test("MicroK8s is at the place if that is a link to its directory", async () => {
   for (const root of ["/var/snap/microk8s/common/var/lib/kubelet", "/elsewhere"]) {
-    const fixture = new Fixture();
+    const fixture = new KubeletPlaceScene();
     await fixture.files.makeDirectory(root, 0o750);
     await fixture.files.makeDirectory("/var/lib", 0o755);
     await fixture.files.symlink(root, "/var/lib/kubelet");
@@ -228,21 +162,21 @@ test("MicroK8s is at the place if that is a link to its directory", async () => 
 });
 
 test("a kubelet in a container of this machine has its own place", async () => {
-  const fixture = new Fixture();
+  const fixture = new KubeletPlaceScene();
   fixture.running.push(kubelet(7));
   await fixture.files.makeDirectory("/proc/7/root/var/lib/kubelet", 0o755);
   assert.equal(await fixture.place.take(), true);
 });
 
 test("a kubelet's leftover files are not hidden", async () => {
-  const fixture = new Fixture();
+  const fixture = new KubeletPlaceScene();
   await fixture.files.makeDirectory("/var/lib/kubelet/pods/uid-old", 0o750);
   assert.match(await fixture.refusal(), /\/var\/lib\/kubelet\/pods is not empty: it has files of a kubelet/u);
   assert.deepEqual(await fixture.shown(), []);
 });
 
 test("missing mount propagation is reported as the reason", async () => {
-  const fixture = new Fixture();
+  const fixture = new KubeletPlaceScene();
   await fixture.files.makeDirectory(own, 0o750);
   fixture.canShare = false;
   assert.match(await fixture.refusal(), /is not a shared mount.*would not reach containers -> stop the pods first/u);
@@ -250,7 +184,7 @@ test("missing mount propagation is reported as the reason", async () => {
 });
 
 test("a refusal removes the directories that it made there, and no other", async () => {
-  const fixture = new Fixture();
+  const fixture = new KubeletPlaceScene();
   fixture.canShare = false;
   await fixture.refusal();
   assert.equal(await fixture.files.stat("/var/lib/kubelet"), undefined);
@@ -266,7 +200,7 @@ test("a refusal removes the directories that it made there, and no other", async
 });
 
 test("left to a kubelet, it shows nothing of the engine, whose volumes stay mounted, and can be taken again", async () => {
-  const fixture = new Fixture();
+  const fixture = new KubeletPlaceScene();
   await fixture.files.makeDirectory(own, 0o750);
   await fixture.place.take();
   const volume = `${own}/pods/u/volumes/kubernetes.io~csi/pv/mount`;
@@ -293,7 +227,7 @@ test("left to a kubelet, it shows nothing of the engine, whose volumes stay moun
 });
 
 test("a kubelet whose root directory it is holds the place, and is refused while an engine does", async () => {
-  const fixture = new Fixture();
+  const fixture = new KubeletPlaceScene();
   await fixture.files.makeDirectory("/var/lib/kubelet", 0o750);
   await fixture.files.makeDirectory("/elsewhere", 0o750);
   await fixture.files.symlink("/var/lib/kubelet", "/link");

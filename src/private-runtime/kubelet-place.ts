@@ -7,8 +7,9 @@ import { isMountPoint, type Mounts } from "../ports/mounts.ts";
 import type { ProcessInfo, Processes } from "../ports/processes.ts";
 import { HeldError } from "./hand-over.ts";
 import { LOCK_DIRECTORY } from "./layout.ts";
-import { occupied } from "./place-occupant.ts";
+import { isOfItself, occupied } from "./place-occupant.ts";
 import { runtimeUsers } from "./runtime-users.ts";
+import { requireNoEngine } from "./shown-engine.ts";
 import { toldCommand } from "./told-command.ts";
 
 /** Where the manifests of CSI drivers expect the kubelet of their node. */
@@ -37,6 +38,7 @@ export class KubeletPlace {
   readonly #deps: KubeletPlaceDependencies;
   readonly #own: string;
   readonly #turn = new Semaphore(1);
+  readonly #needed = Promise.withResolvers<void>();
   #taken = Promise.withResolvers<void>();
   #left = new AbortController();
   #lock: Disposable | undefined;
@@ -47,6 +49,16 @@ export class KubeletPlace {
   constructor(deps: KubeletPlaceDependencies, own: string) {
     this.#deps = deps;
     this.#own = own;
+  }
+
+  /** Resolves once the engine needs it, or has taken it. */
+  get needed(): Promise<void> {
+    return this.#needed.promise;
+  }
+
+  /** It is to be taken as soon as that is possible, whatever the obstacle is now. */
+  need(): void {
+    this.#needed.resolve();
   }
 
   /** Resolves once it is taken, immediately if it is. */
@@ -63,9 +75,15 @@ export class KubeletPlace {
     return this.#lock !== undefined && !this.#isLeft;
   }
 
-  /** Something of the engine may be there: also after a {@link leave} that failed. */
-  get isHeld(): boolean {
-    return this.#lock !== undefined;
+  /** Something of the engine may be there: also after a {@link leave} that failed, or from an engine before this one. */
+  async isHeld(): Promise<boolean> {
+    return this.#lock !== undefined || (await this.isShown());
+  }
+
+  /** Any of the engine's directories is there. One that ended without {@link give} leaves its mounts. */
+  async isShown(): Promise<boolean> {
+    for (const name of shared) if (await this.#isShown(name)) return true;
+    return false;
   }
 
   /**
@@ -90,23 +108,40 @@ export class KubeletPlace {
     this.#isLeft = false;
     this.#left = new AbortController();
     this.#taken.resolve();
+    this.#needed.resolve();
     return true;
   }
 
-  /** For an engine without pods: leaves nothing there. */
+  /** For an engine without pods: leaves nothing there, also of an engine before it. */
   async give(): Promise<void> {
     using _turn = await this.#turn.acquire();
-    if (this.#lock === undefined && !this.#isLeft) return;
     const { files, mounts } = this.#deps;
-    if (this.#lock !== undefined) for (const name of shared) await mounts.unmount(await this.#realPath(name));
-    await mounts.unmount(await files.realPath(this.#own));
-    const lock = this.#lock;
-    if (lock !== undefined && !this.#isLeft) await this.#removeDirectories();
+    const own = await files.realPath(this.#own).catch(() => this.#own);
+    const lock = await this.#lockOfShown();
+    if (lock === undefined) {
+      // It was shared for the place, which was left then, by this engine or the one before.
+      if (this.#isLeft || isOfItself(own, await mounts.list())) await mounts.unmount(own);
+      this.#isLeft = false;
+      return;
+    }
+    try {
+      for (const name of shared) if (await this.#isShown(name)) await mounts.unmount(await this.#realPath(name));
+      await mounts.unmount(own);
+      if (!this.#isLeft && (await this.kubelet()) === undefined) await this.#removeDirectories();
+    } catch (error) {
+      if (lock !== this.#lock) lock[Symbol.dispose]();
+      throw error;
+    }
     this.#isLeft = false;
-    if (lock === undefined) return;
+    if (this.#lock !== undefined) this.#untake("the place was given back");
     this.#lock = undefined;
-    this.#untake("the place was given back");
     lock[Symbol.dispose]();
+  }
+
+  /** The lock that it has, or else takes if any of its directories is there. */
+  async #lockOfShown(): Promise<Disposable | undefined> {
+    if (this.#lock !== undefined || !(await this.isShown())) return this.#lock;
+    return await lockPlace(this.#deps, ofEngine);
   }
 
   async #removeDirectories(): Promise<void> {
@@ -121,13 +156,14 @@ export class KubeletPlace {
    */
   async leave(): Promise<void> {
     using _turn = await this.#turn.acquire();
-    if (this.#lock === undefined) return;
-    if (!this.#isLeft) {
-      this.#isLeft = true;
-      this.#untake("the place is left to a kubelet");
-    }
+    const lock = await this.#lockOfShown();
+    if (lock === undefined) return;
+    const wasTaken = this.isTaken;
+    this.#lock = lock;
+    this.#isLeft = true;
+    if (wasTaken) this.#untake("the place is left to a kubelet");
     await this.#hideAll();
-    this.#lock[Symbol.dispose]();
+    lock[Symbol.dispose]();
     this.#lock = undefined;
   }
 
@@ -137,7 +173,7 @@ export class KubeletPlace {
   }
 
   async #hideAll(): Promise<void> {
-    for (const name of shared) await this.#hide(await this.#realPath(name));
+    for (const name of shared) if (await this.#isShown(name)) await this.#hide(await this.#realPath(name));
   }
 
   /** Unmounts one of the engine's directories there, with the volumes below it, which stay mounted elsewhere. */
@@ -205,8 +241,11 @@ export class KubeletPlace {
     try {
       if (!(await share(own))) throw unshared(this.#own);
       for (const name of shared) {
-        if (await this.#isShown(name)) continue;
         const target = await this.#realPath(name);
+        if (await this.#isShown(name)) {
+          if (!(await this.#isPrivate(target))) continue;
+          await this.#hide(target);
+        }
         // With the volumes that drivers have mounted below: their calls name these paths.
         await mounts.mount({ source: `${own}/${name}`, target, fileSystem: "", options: ["rbind"] });
         shown.push(target);
@@ -242,7 +281,12 @@ export class KubeletPlace {
     if ((await files.stat(path))?.type === "directory") await files.remove(path).catch(() => {});
   }
 
-  /** An engine that was killed leaves its mounts. */
+  /** An engine that ended while it left the place to a kubelet has left such a mount: no driver's mounts would reach it. */
+  async #isPrivate(target: string): Promise<boolean> {
+    return (await this.#deps.mounts.list()).findLast((mount) => mount.target === target)?.isShared === false;
+  }
+
+  /** Whether a directory there is the engine's. */
   async #isShown(name: string): Promise<boolean> {
     const [own, there] = await Promise.all([
       this.#deps.files.stat(`${this.#own}/${name}`),
@@ -272,14 +316,23 @@ const ofKubelet =
   "stop that agent, or its pods with CSI drivers and volumes ('podwright stop'); or choose another --root-dir";
 
 /**
- * Holds the place for a kubelet, if it is its root directory: an engine's pods and plugins would look like its own.
- * @throws HeldError naming the engine that has it
+ * Holds the place for a kubelet, if it is its root directory: an engine's pods and plugins would look like its own, and it
+ * would remove the volumes of those pods.
+ * @throws HeldError naming the engine that has it; PodwrightError naming the directory that shows one of an engine
  */
 export async function holdKubeletPlace(
-  deps: Pick<KubeletPlaceDependencies, "files" | "locks" | "processes">,
+  deps: Pick<KubeletPlaceDependencies, "files" | "locks" | "mounts" | "processes">,
   rootDirectory: string,
 ): Promise<Disposable | undefined> {
-  return (await isPlace(deps.files, rootDirectory)) ? await lockPlace(deps, ofKubelet) : undefined;
+  if (!(await isPlace(deps.files, rootDirectory))) return undefined;
+  const lock = await lockPlace(deps, ofKubelet);
+  try {
+    for (const name of shared) await requireNoEngine(deps, kubeletPlace, name);
+    return lock;
+  } catch (error) {
+    lock[Symbol.dispose]();
+    throw error;
+  }
 }
 
 /** Whether a root directory is the place: either may be a link. */

@@ -58,7 +58,7 @@ export async function podsOfOthers(
   files: Files,
   ownRoot: string,
 ): Promise<{ readonly has: (uid: string) => Promise<boolean> }> {
-  const roots = new Set([...USUAL_ROOTS, ...(await registered(files)), ...(await withSubnets(files))]);
+  const roots = new Set(await rootsOfNodes(files));
   roots.delete(ownRoot);
   return {
     has: async (uid) => {
@@ -66,6 +66,14 @@ export async function podsOfOthers(
       return false;
     },
   };
+}
+
+/**
+ * Root directories of nodes that this machine has or has had since it started.
+ * @throws FileError if that cannot be determined
+ */
+export async function rootsOfNodes(files: Files): Promise<readonly string[]> {
+  return [...USUAL_ROOTS, ...(await registered(files)), ...(await withSubnets(files))];
 }
 
 async function registered(files: Files): Promise<string[]> {

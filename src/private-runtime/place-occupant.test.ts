@@ -18,7 +18,8 @@ test("a directory of another engine is named with its state directory, and nothi
   assert.equal(
     told(root, shown),
     `${pods} shows /var/lib/other/kubelet/pods, where volumes may be mounted -> stop the pods of the engine that it ` +
-      "belongs to ('podwright ps --state-dir /var/lib/other'); remove nothing in it",
+      "belongs to ('podwright ps --state-dir /var/lib/other'; 'podwright run --state-dir /var/lib/other' starts one that " +
+      "does not run); remove nothing in it",
   );
   const apart: MountPoint = { ...data, target: pods, root: "/srv/state dir/kubelet/pods" };
   assert.match(told(root, data, apart), /shows \/data\/state dir\/kubelet\/pods.*--state-dir "\/data\/state dir"/u);

@@ -19,7 +19,7 @@ export function occupied(path: string, name: string, mounts: readonly MountPoint
     const remedy =
       state === undefined
         ? "unmount it once nothing uses it; remove nothing in it"
-        : `stop the pods of the engine that it belongs to ('podwright ps --state-dir ${shellWord(state)}'); remove nothing in it`;
+        : `${endOfEngine(state)}; remove nothing in it`;
     return new PodwrightError(ExitCode.environment, message, { remedy });
   }
   const volumes = mounts.filter(({ target }) => target.startsWith(`${path}/`));
@@ -34,15 +34,34 @@ export function occupied(path: string, name: string, mounts: readonly MountPoint
   });
 }
 
+/** How the directories of an engine go from a kubelet's usual place. @param state its state directory */
+export function endOfEngine(state: string): string {
+  const at = `--state-dir ${shellWord(state)}`;
+  return `stop the pods of the engine that it belongs to ('podwright ps ${at}'; 'podwright run ${at}' starts one that does not run)`;
+}
+
+/** Whether a directory is bind-mounted on itself. Pure. @param path without links */
+export function isOfItself(path: string, mounts: readonly MountPoint[]): boolean {
+  const own = mounts.findLast(({ target }) => target === path);
+  return own !== undefined && shownPaths(own, mounts).includes(path);
+}
+
 /** The directory that is bind-mounted, at another mount of its file system; undefined: it has none. */
-function shownBy({ device, root = "/", target: own }: MountPoint, mounts: readonly MountPoint[]): string | undefined {
-  if (device === undefined) return undefined;
-  for (const other of mounts) {
+function shownBy(own: MountPoint, mounts: readonly MountPoint[]): string | undefined {
+  return shownPaths(own, mounts)[0];
+}
+
+/** Where the directory of a bind mount is found otherwise, at each other mount of its file system. Pure. */
+export function shownPaths(
+  { device, root = "/", target: own }: MountPoint,
+  mounts: readonly MountPoint[],
+): readonly string[] {
+  if (device === undefined) return [];
+  return mounts.flatMap((other) => {
     const top = other.root ?? "/";
     const isAbove = top === "/" || root === top || root.startsWith(`${top}/`);
-    if (other.target === own || other.device !== device || !isAbove) continue;
+    if (other.target === own || other.device !== device || !isAbove) return [];
     const rest = top === "/" ? root : root.slice(top.length);
-    return `${other.target === "/" ? "" : other.target}${rest}`;
-  }
-  return undefined;
+    return [`${other.target === "/" ? "" : other.target}${rest}`];
+  });
 }

@@ -47,6 +47,11 @@ export async function requireStateFormat(
   );
 }
 
+/** Whether a directory is a state directory, of whatever podwright. */
+export async function hasStateFormat(files: Pick<Files, "stat">, stateDirectory: string): Promise<boolean> {
+  return (await files.stat(formatFile(stateDirectory)).catch(() => undefined)) !== undefined;
+}
+
 function formatFile(stateDirectory: string): string {
   return `${stateDirectory}/format.json`;
 }
