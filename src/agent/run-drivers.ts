@@ -94,6 +94,7 @@ function toldPlace(place: KubeletPlace, guard: KubeletPlaceGuard): ToldPlace {
     get taken() {
       return place.taken;
     },
+    need: () => place.need(),
   };
 }
 

@@ -3,19 +3,41 @@ import type { Pod } from "../api/pod.ts";
 import type { DriverManifest, StorageManifest, VolumeManifest } from "../api/storage-manifest.ts";
 import { trimmedEnd } from "../base/trimmed.ts";
 import { objectKey } from "../sources/run-objects.ts";
+import { bindAll } from "./bind-all.ts";
+import { ephemeralClaim } from "./claim-objects.ts";
 import { claimsOf } from "./claim-views.ts";
-import type { StorageState } from "./kept-claim.ts";
+import { changedState, type ComingChange } from "./storage-changes.ts";
 
 /** Where drivers' manifests expect the kubelet. */
 const kubeletPlace = "/var/lib/kubelet";
 
-/** Whether pods are drivers, or use CSI volumes. Pure. */
-export function needsDrivers(state: StorageState, objects: readonly StorageManifest[], pods: readonly Pod[]): boolean {
-  if (objects.some((object) => object.kind === "PersistentVolume" && object.spec.csi !== undefined)) return true;
-  if (pods.some((pod) => isDriver(pod) || pod.spec.volumes?.some(({ csi }) => csi !== undefined))) return true;
-  return pods.flatMap(claimsOf).some(({ key }) => {
-    return state.volumes.get(state.claims.get(key)?.spec.volumeName ?? "")?.spec.csi !== undefined;
+/**
+ * The pods that are drivers, or use CSI volumes: also by claims that are bound to them only once the objects are taken, or
+ * the pods are there. Pure but for `newClaim` and `decide`.
+ */
+export function driverPods({ state: before, objects, pods, newClaim, decide }: ComingChange): Pod[] {
+  const { state } = changedState(before, objects, newClaim);
+  const all = new Map(state.claims);
+  for (const pod of pods) {
+    for (const { key, isEphemeral } of claimsOf(pod)) {
+      if (!isEphemeral || all.has(key)) continue;
+      const found = ephemeralClaim([pod], pod.metadata.namespace, key.slice(key.indexOf("/") + 1));
+      if (found !== undefined) all.set(key, newClaim(found.manifest));
+    }
+  }
+  const { claims } = bindAll({ ...state, claims: all }, decide);
+  const isOfDriver = (key: string): boolean => {
+    return state.volumes.get(claims.get(key)?.spec.volumeName ?? "")?.spec.csi !== undefined;
+  };
+  return pods.filter((pod) => {
+    const isUser = pod.spec.volumes?.some(({ csi }) => csi !== undefined) === true;
+    return isUser || isDriver(pod) || claimsOf(pod).some(({ key }) => isOfDriver(key));
   });
+}
+
+/** Whether a volume of a driver is among the objects. Pure. */
+export function bringsDriverVolume(objects: readonly StorageManifest[]): boolean {
+  return objects.some((object) => object.kind === "PersistentVolume" && object.spec.csi !== undefined);
 }
 
 /**

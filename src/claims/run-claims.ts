@@ -1,4 +1,3 @@
-import type { CsiDriver } from "../api/csi-node.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ObjectVersion } from "../api-client/resource.ts";
 import type { PersistentVolume } from "../api/persistent-volume.ts";
@@ -37,10 +36,12 @@ import { ClaimDirectories } from "./claim-directories.ts";
 import { claimObject, deletedClaim, directoryVolume, ephemeralClaim, volumeObject } from "./claim-objects.ts";
 import { claimsOf, claimView, freeVolumeViews, placeOf, podsUsing, usersOf } from "./claim-views.ts";
 import { hasOwnDirectory, isBound, keptClaim, type KeptClaim, ownerOf, type StorageState } from "./kept-claim.ts";
-import { driverObjects, driverSecrets, needsDrivers } from "./local-csi.ts";
+import { DriverNeed, type RunClaimsDrivers } from "./driver-need.ts";
+import { driverObjects, driverSecrets } from "./local-csi.ts";
 import { UnreadableClaims } from "./unreadable-claims.ts";
 import {
   changedState,
+  type ComingChange,
   isKept,
   type KeptObject,
   previewStorage,
@@ -61,17 +62,6 @@ export interface RunClaimsDependencies {
   readonly pods: () => readonly Pod[];
   /** Undefined: no CSI drivers. */
   readonly drivers?: RunClaimsDrivers | undefined;
-}
-
-/** Required only with CSI drivers. */
-export interface RunClaimsDrivers {
-  /** Receives all of them at each change. */
-  readonly objects: { set(all: readonly CsiDriver[]): void };
-  /**
-   * The path where drivers expect a kubelet. Resolves to false if it was taken before. Throws a PodwrightError if
-   * another process uses it.
-   */
-  readonly place: { take(): Promise<boolean> };
 }
 
 export interface RunClaimsConfig {
@@ -98,7 +88,8 @@ export class RunClaims implements StorageLookup, RunStorage {
   /** Serializes changes. */
   readonly #turn = new Semaphore(1);
   readonly #wait: WakeableWait;
-  /** Resolves at the next change of the stored objects. */
+  readonly #need: DriverNeed | undefined;
+  /** At the next change of the stored objects. */
   #taken = Promise.withResolvers<void>();
   readonly #claims = new Map<string, KeptClaim>();
   readonly #volumes = new Map<string, VolumeManifest>();
@@ -112,6 +103,7 @@ export class RunClaims implements StorageLookup, RunStorage {
     this.#deps = deps;
     this.#wait = new WakeableWait(deps.clock, "pods of ephemeral volumes to go");
     this.#store = deps.store;
+    this.#need = deps.drivers && new DriverNeed(deps, deps.drivers.place);
     this.#directories = new ClaimDirectories(deps, config.directories, config.podsDirectory);
     this.#nodeLabels = config.nodeLabels;
   }
@@ -136,10 +128,21 @@ export class RunClaims implements StorageLookup, RunStorage {
   }
 
   async prepare(objects: readonly StorageManifest[], pods: readonly Pod[]): Promise<void> {
-    const { drivers, journal } = this.#deps;
-    if (drivers === undefined || !needsDrivers(this.#state, objects, pods)) return;
-    const message = "CSI drivers find the directories of pods and plugins below /var/lib/kubelet";
-    if (await drivers.place.take()) journal.record({ kind: "note", what: "KubeletPlaceTaken", message });
+    await this.#need?.prepare(this.#change(objects, pods));
+  }
+
+  async resume(pods: readonly Pod[]): Promise<void> {
+    await this.#need?.resume(this.#change([], pods));
+  }
+
+  #change(objects: readonly StorageManifest[], pods: readonly Pod[]): ComingChange {
+    const replaced = objects.map(({ kind, metadata }) => this.#store.pathOf(kind, objectKey(metadata)));
+    const unreadable = this.#unreadable.without(replaced);
+    return {
+      ...{ state: this.#state, objects, pods },
+      newClaim: (given) => keptClaim(given, "new", this.#now()),
+      decide: (claim, state) => this.#decide(claim, state, unreadable),
+    };
   }
 
   async take(objects: readonly StorageManifest[], pods: readonly Pod[]): Promise<void> {
@@ -156,11 +159,7 @@ export class RunClaims implements StorageLookup, RunStorage {
   }
 
   preview(objects: readonly StorageManifest[], pods: readonly Pod[]): StoragePreview {
-    const newClaim = (given: ClaimManifest): KeptClaim => keptClaim(given, "new", this.#now());
-    const replaced = objects.map(({ kind, metadata }) => this.#store.pathOf(kind, objectKey(metadata)));
-    const unreadable = this.#unreadable.without(replaced);
-    const decide = (claim: KeptClaim, state: StorageState): Binding => this.#decide(claim, state, unreadable);
-    return previewStorage(this.#state, { objects, pods, newClaim, decide, directories: this.#directories });
+    return previewStorage(this.#change(objects, pods), this.#directories);
   }
 
   secrets(): ReadonlySet<string> {

@@ -158,18 +158,19 @@ export function unusedObjects(state: StorageState): UnusedObject[] {
   return [...of("PersistentVolume", unused), ...of("CSIDriver", drivers), ...of("StorageClass", classes)];
 }
 
-export interface PreviewInput {
+/** Objects and pods that come to what is there. */
+export interface ComingChange {
+  readonly state: StorageState;
   readonly objects: readonly StorageManifest[];
   readonly pods: readonly Pod[];
   readonly newClaim: (manifest: ClaimManifest) => KeptClaim;
   readonly decide: (claim: KeptClaim, state: StorageState) => Binding;
-  readonly directories: Directories;
 }
 
 /** The bindings that would result, and what pods would wait for. Pure but for `newClaim` and `decide`. */
 export function previewStorage(
-  before: StorageState,
-  { objects, pods, newClaim, decide, directories }: PreviewInput,
+  { state: before, objects, pods, newClaim, decide }: ComingChange,
+  directories: Directories,
 ): StoragePreview {
   const { state, changes } = changedState(before, objects, newClaim);
   const { claims, whys } = bindAll(state, decide);

@@ -141,7 +141,8 @@ export class CsiRoom {
     const { ports, journal, log, plugins, called, observer, client, driverObjects } = deps;
     const { clock, random } = ports;
     this.#deps = deps;
-    this.#drivers = new DriverStore({ clock, plugins, called, observer });
+    const onAwaited = (): void => deps.place?.need();
+    this.#drivers = new DriverStore({ clock, plugins, called, observer, onAwaited });
     this.#objects = new CsiDriverObjects(clock, driverObjects);
     this.#publisher = client && new CsiNodePublisher({ client, clock, random, journal, log, nodeName });
     this.#names = new CsiNames(ports.hashing, toldDirectory ?? rootDirectory, nodeName);
@@ -225,6 +226,9 @@ export class CsiRoom {
     const found = await takeUpVolumes(parts);
     await this.#unknown.look(found, undefined);
     await this.#unknown.keepSources();
+    // Their pods may be ending, and wanted by no source any more.
+    const isEmpty = this.#publications.all().length + this.#devices.volumes.length + this.#unknown.paths.length === 0;
+    if (!isEmpty) this.#deps.place?.need();
   }
 
   /** Runs until the signal aborts. Rejects only for a defect. */

@@ -9,6 +9,8 @@ export interface DriverStoreDependencies {
   readonly plugins: PluginClient;
   readonly called: CsiClientParts["called"];
   readonly observer?: CsiClientParts["observer"];
+  /** Called when something begins to wait for a driver that is not registered. */
+  readonly onAwaited?: () => void;
 }
 
 interface RegisteredDriver {
@@ -95,6 +97,7 @@ export class DriverStore {
    */
   registered(name: string): Promise<void> {
     if (this.has(name)) return Promise.resolve();
+    this.#deps.onAwaited?.();
     const awaited = this.#awaited.get(name) ?? Promise.withResolvers<void>();
     this.#awaited.set(name, awaited);
     return awaited.promise;

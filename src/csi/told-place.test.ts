@@ -8,6 +8,7 @@ import { AwaitedError } from "../volumes/awaited-error.ts";
 /** A place that can be another kubelet's. */
 class Place {
   problem: string | undefined;
+  needed = 0;
   #taken = Promise.withResolvers<void>();
 
   get taken(): Promise<void> {
@@ -17,6 +18,10 @@ class Place {
   leave(): void {
     this.#taken = Promise.withResolvers();
     this.problem = "another node agent has started at /told (pid 7: kubelet)";
+  }
+
+  need(): void {
+    this.needed++;
   }
 
   take(): void {
@@ -41,6 +46,7 @@ for (const volumeMode of ["Filesystem", "Block"] as const) {
     assert.match(String(error), /CSI volumes wait .*: another node agent has started at \/told \(pid 7: kubelet\)/u);
     const awaited = causeOf(error, AwaitedError);
     assert.ok(awaited);
+    assert.equal(place.needed, 0, "the driver is there");
     assert.deepEqual(scene.effects, []);
     await scene.tearDown(old.metadata.uid);
     assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnstageVolume"]);
@@ -66,4 +72,23 @@ test("without a cluster a volume of a driver without a CSIDriver waits for it, a
   scene.driverSpec = { attachRequired: false };
   await scene.begin();
   assert.equal(await scene.plugin.attachment(csiSpec({}), signal), undefined);
+});
+
+test("what waits for a driver that is not registered needs the place: also volumes of pods that are wanted no more", async () => {
+  const [scene, place] = [new CsiScene("/told"), new Place()];
+  scene.place = place;
+  await scene.begin();
+  const old = podWith(app);
+  await scene.setUp(old, csiSpec({}));
+  assert.equal(place.needed, 0);
+  scene.drivers.remove("d");
+  await assert.rejects(scene.setUp(podWith({ ...app }, { uid: "new" }), csiSpec({})), /driver name d not found/u);
+  const before = place.needed;
+  assert.ok(before > 0);
+  const end = scene.tearDown(old.metadata.uid);
+  await scene.clock.advance(1000);
+  assert.ok(place.needed > before);
+  await scene.drivers.add("d", "/csi.sock", "1.0.0");
+  await scene.clock.advance(60_000);
+  await end;
 });

@@ -21,6 +21,8 @@ export interface ToldPlace {
   readonly problem: string | undefined;
   /** Resolves once they do again. */
   readonly taken: Promise<void>;
+  /** A driver is waited for, which can register only there. */
+  need(): void;
 }
 
 /** The dependencies of CSI volumes. */

@@ -35,7 +35,8 @@ import type { ImageRoom } from "./image-room.ts";
 import { countedPods, desiredPods, presentPods } from "./listed-pods.ts";
 import { NodeCollection, reclaimOf } from "./node-collection.ts";
 import { NodeLocalApi } from "./node-local-api.ts";
-import { RunClaims, type RunClaimsDrivers } from "../claims/run-claims.ts";
+import type { RunClaimsDrivers } from "../claims/driver-need.ts";
+import { RunClaims } from "../claims/run-claims.ts";
 import { isTerminalPhase } from "../status/phase.ts";
 import { buildNode, type NodeParts } from "./node-parts.ts";
 

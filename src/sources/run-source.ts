@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { podUid } from "../base/ids.ts";
 import type { ConfigMapManifest, Pod, PodManifest } from "../api/pod.ts";
-import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
 import { Semaphore } from "../base/semaphore.ts";
 import { randomUuid } from "../base/uuid.ts";
@@ -130,7 +130,7 @@ export class RunSource {
       this.#deps.log.warn("stored manifest rejected", { problem: message });
     }
     this.#unreadable = problems;
-    await this.#prepareAgain();
+    await this.#deps.storage.resume([...this.#pods.values()].map((pod) => this.#sourced(pod).pod));
     this.#deliver();
   }
 
@@ -245,14 +245,6 @@ export class RunSource {
     // Kept as written: a later version may know better defaults.
     const pods = objects.flatMap(({ kind, manifest, origin }) => (kind === "Pod" ? [{ manifest, origin }] : []));
     return { ...prepared, pods };
-  }
-
-  /** Running pods continue, whatever the problem is now. */
-  async #prepareAgain(): Promise<void> {
-    const pods = [...this.#pods.values()].map((pod) => this.#sourced(pod).pod);
-    await this.#deps.storage.prepare([], pods).catch((error: unknown) => {
-      this.#deps.log.error("cannot prepare the machine for CSI drivers", { error: errorMessage(error) });
-    });
   }
 
   /** @throws PodwrightError naming every impossible update */

@@ -14,9 +14,11 @@ export interface RunStorage {
   problems(objects: readonly Checked<StorageManifest>[]): readonly ManifestError[];
   /**
    * Gets what the objects and pods need of this machine, before they are taken.
-   * @throws PodwrightError when it cannot be had
+   * @throws PodwrightError when pods need what cannot be had, with a problem for each of them
    */
   prepare(objects: readonly StorageManifest[], pods: readonly Pod[]): Promise<void>;
+  /** The same for the pods of earlier runs, which go on whatever the problem is now. Never rejects. */
+  resume(pods: readonly Pod[]): Promise<void>;
   /**
    * Accepts objects without problems, and binds claims for the pods in the same request. Resolves when that is on disk.
    */

@@ -88,7 +88,10 @@ export class CsiScene {
     const { clock, files, mounts, loopDevices, names } = this;
     const journal = { record: (entry: JournalInput) => this.entries.push(entry) };
     this.waits = new StorageWaits(clock, { record: () => 0 }, silentLog);
-    this.drivers = new DriverStore({ clock, called: () => {}, plugins: { connect: () => this.#node() as never } });
+    this.drivers = new DriverStore({
+      ...{ clock, called: () => {}, plugins: { connect: () => this.#node() as never } },
+      onAwaited: () => this.place?.need(),
+    });
     this.devices = new DeviceMounts({
       clock,
       journal,

@@ -33,11 +33,23 @@ export class RunClaimsScene {
   readonly pods = (): readonly Pod[] => this.present;
   readonly told: string[] = [];
   taken = 0;
+  needed = 0;
+  /** Why the drivers' place cannot be taken. */
+  obstacle: Error | undefined;
+  /** An earlier engine has left its directories there. */
+  isShown = false;
   readonly drivers = {
     objects: {
       set: (all: readonly CsiDriver[]) => void this.told.push(all.map(({ metadata }) => metadata.name).join()),
     },
-    place: { take: async () => this.taken++ === 0 },
+    place: {
+      take: async () => {
+        if (this.obstacle !== undefined) throw this.obstacle;
+        return this.taken++ === 0;
+      },
+      need: () => void this.needed++,
+      isShown: async () => this.isShown,
+    },
   };
   claims = this.#open();
 

@@ -32,6 +32,7 @@ export const noStorage: RunStorage = {
   unreadable: [],
   problems: () => [],
   prepare: async () => {},
+  resume: async () => {},
   take: async () => {},
   preview: (_objects, pods) => ({ objects: [], waits: pods.map(() => []) }),
   secrets: () => new Set(),
