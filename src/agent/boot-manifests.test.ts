@@ -38,6 +38,8 @@ class Scene {
   readonly sent: string[] = [];
   refuses = false;
   refusesVolumes = false;
+  /** The machine does not have what pods named csi… need. */
+  lacks = false;
   /** Whether the engine has listed all pods of earlier runs. */
   knowsAllPods = true;
   failsToStop = false;
@@ -61,6 +63,12 @@ class Scene {
       if (this.refusesVolumes && storage?.some(({ kind }) => kind === "PersistentVolume")) {
         const problem = { object: "PersistentVolume disk", path: ["spec"], detail: "is immutable" };
         throw new PodwrightError(ExitCode.badInput, "rejected", { problems: [problem] });
+      }
+      const needy = pods.filter(({ metadata: { name = "" } }) => this.lacks && name.startsWith("csi"));
+      if (needy.length > 0) {
+        const detail = "/var/lib/kubelet belongs to another node agent";
+        const problems = needy.map(({ metadata: { name } }) => ({ object: `Pod default/${name}`, path: [], detail }));
+        throw new PodwrightError(ExitCode.environment, detail, { problems, remedy: "stop that agent" });
       }
       const names = pods.map(({ metadata: { name = "" } }) => name);
       this.applied.push(names);
@@ -328,5 +336,64 @@ test("pods that have run to their end run again at the next boot, and not at a r
   await scene.start();
   await scene.put("other.yaml", manifest("other"));
   assert.deepEqual(scene.again.slice(3), [true, false]);
+  await scene.stop();
+});
+
+test("pods that need what the machine lacks hold up no other, are reported once, and are applied once it has it", async () => {
+  const scene = new Scene();
+  scene.lacks = true;
+  await scene.put("csi-web.yaml", manifest("csi-web"));
+  await scene.put("web.yaml", manifest("web"));
+  await scene.start();
+  assert.deepEqual(scene.applied, [["web"]]);
+  await scene.put("db.yaml", manifest("db"));
+  assert.deepEqual(scene.applied.at(-1), ["db", "web"]);
+  await scene.clock.advance(300_000);
+  assert.equal(scene.applied.length, 2, "the others are not applied again: one may have been stopped meanwhile");
+  const [told = ""] = scene.rejected;
+  assert.match(
+    told,
+    /csi-web\.yaml:\d+.*: \/var\/lib\/kubelet belongs to another node agent; the pod is applied once/u,
+  );
+  assert.deepEqual(scene.rejected, [told]);
+  assert.deepEqual(scene.manifests?.findings(), [
+    { name: "manifests", ok: true, warning: true, detail: told, remedy: "stop that agent" },
+  ]);
+  await scene.remove("web.yaml");
+  assert.deepEqual(scene.stopped, ["default/web"], "nothing is wrong with the manifests");
+  scene.lacks = false;
+  await scene.clock.advance(60_000);
+  assert.deepEqual(scene.applied.at(-1), ["csi-web"]);
+  assert.deepEqual(scene.manifests?.findings(), []);
+  assert.deepEqual(scene.rejected.slice(1), ["Pod default/csi-web waits no longer"]);
+  await scene.remove("csi-web.yaml");
+  assert.deepEqual(scene.stopped, ["default/web", "default/csi-web"]);
+  await scene.stop();
+});
+
+test("a pod that was applied before, and cannot be now, keeps running while its manifest is there", async () => {
+  const scene = new Scene();
+  await scene.put("csi-web.yaml", manifest("csi-web"));
+  await scene.start();
+  scene.lacks = true;
+  await scene.put("db.yaml", manifest("db"));
+  assert.deepEqual([scene.applied.at(-1), scene.stopped], [["db"], []]);
+  await scene.remove("csi-web.yaml");
+  assert.deepEqual(scene.stopped, ["default/csi-web"]);
+  assert.deepEqual(scene.manifests?.findings(), []);
+  await scene.stop();
+});
+
+test("manifests that cannot be applied at all are a finding until they are", async () => {
+  const scene = new Scene();
+  scene.refuses = true;
+  await scene.put("web.yaml", manifest("web"));
+  await scene.start();
+  assert.deepEqual(scene.manifests?.findings(), [
+    { name: "manifests", ok: true, warning: true, detail: "cannot apply the manifests: another node" },
+  ]);
+  scene.refuses = false;
+  await scene.clock.advance(60_000);
+  assert.deepEqual(scene.manifests?.findings(), []);
   await scene.stop();
 });

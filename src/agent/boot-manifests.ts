@@ -13,6 +13,7 @@ import { holdsStorage } from "../sources/held-storage.ts";
 import { type LoadedManifests, loadManifests, manifestNames } from "../sources/load.ts";
 import { locatedProblems } from "../sources/located-problems.ts";
 import { objectName } from "../sources/prepare.ts";
+import type { SubsystemHealth } from "../status/health.ts";
 import { BootMemory } from "./boot-memory.ts";
 import { tell } from "./supervision.ts";
 
@@ -40,6 +41,23 @@ interface Seen {
   readonly problems: readonly string[];
 }
 
+/** What came of a request. */
+interface Applied {
+  /** The pods that were taken. */
+  readonly names: readonly string[];
+  /** A message for each rejected object. */
+  readonly problems: readonly string[];
+  readonly waiting: readonly Waiting[];
+}
+
+/** A pod that needs what the machine does not give now. */
+interface Waiting {
+  /** `Pod default/web` */
+  readonly object: string;
+  readonly message: string;
+  readonly remedy: string | undefined;
+}
+
 interface Places {
   readonly directory: string;
   /** The file that records across restarts which pods came from the directory. */
@@ -49,6 +67,7 @@ interface Places {
 /**
  * Keeps the pods of a directory of manifests running beside those of `podwright run`: applies new and changed manifests, and stops
  * pods whose manifests were removed. While a manifest is invalid no pod is stopped: a half-written file is not a request.
+ * A pod that the machine does not allow now holds up no other one, and is applied once it does.
  */
 export class BootManifests {
   readonly #deps: BootManifestDependencies;
@@ -58,6 +77,14 @@ export class BootManifests {
   #last: Seen | undefined;
   /** Pods of removed manifests whose stop was not accepted yet. */
   #gone: readonly string[] = [];
+  /** What the last attempt left for a later one. */
+  #waiting: readonly Waiting[] = [];
+  /** As of the last attempt. */
+  #request: ApplyRequest | undefined;
+  /** Of the objects of that request, the problems that are known. */
+  #told: ReadonlySet<string> = new Set();
+  /** Why the manifests could not be applied at all. */
+  #failure: string | undefined;
   #reloads = false;
   #watch: Disposable | undefined;
   #polls = false;
@@ -78,7 +105,6 @@ export class BootManifests {
   /** Runs until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log, serviceManager: manager } = this.#deps;
-    const directory = this.#directory;
     while (!signal.aborted) {
       // Before reading the directory, so that no change is missed.
       this.#watch ??= await this.#startWatch();
@@ -92,9 +118,7 @@ export class BootManifests {
           signal,
         );
       }
-      await this.#look(signal).catch((error: unknown) => {
-        if (!signal.aborted) log.error("cannot apply the manifests", { directory, error: errorMessage(error) });
-      });
+      await this.#lookOnce(signal);
       if (reloads) await tell({ clock, log, manager }, ["READY=1"], signal);
       await this.#wait.for(this.#gone.length > 0 ? retryMs : periodMs, signal);
     }
@@ -123,9 +147,30 @@ export class BootManifests {
     }
   }
 
+  /** For `podwright doctor`. */
+  findings(): SubsystemHealth[] {
+    const finding = (detail: string, remedy?: string): SubsystemHealth => {
+      return { name: "manifests", ok: true, warning: true, detail, ...(remedy !== undefined && { remedy }) };
+    };
+    const failed = this.#failure === undefined ? [] : [finding(`cannot apply the manifests: ${this.#failure}`)];
+    return [...failed, ...this.#waiting.map(({ message, remedy }) => finding(message, remedy))];
+  }
+
+  async #lookOnce(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#look(signal);
+      this.#failure = undefined;
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#failure = errorMessage(error);
+      this.#deps.log.error("cannot apply the manifests", { directory: this.#directory, error: this.#failure });
+    }
+  }
+
   async #look(signal: AbortSignal): Promise<void> {
     const { seen, origins } = await this.#read(signal);
     if (!isDeepStrictEqual(seen, this.#last)) await this.#apply(seen, origins);
+    else if (this.#waiting.length > 0) await this.#applyWaiting(origins);
     await this.#stopGone();
   }
 
@@ -134,14 +179,43 @@ export class BootManifests {
     const [boot, last] = [await bootId(this.#deps.files), await this.#memory.lastBoot()];
     // What has run to its end runs at each boot.
     const runsAgain = last !== undefined && last !== boot;
-    const { names, problems } = await this.#applyValid({ ...seen.request, runsAgain }, origins);
+    const request = { ...seen.request, runsAgain };
+    const { names, problems, waiting } = await this.#applyValid(request, origins);
     if (last !== boot) await this.#memory.writeBoot(boot);
     this.#report(problems);
+    this.#told = new Set(problems);
+    this.#hold(waiting, request);
     const before = await this.#memory.read();
     await this.#memory.write([...new Set([...names, ...before])]);
     const areAllValid = seen.problems.length + problems.length === 0;
-    this.#gone = areAllValid ? before.filter((name) => !names.includes(name)) : [];
+    const wanted = new Set([...names, ...waiting.map(({ object }) => object.replace(/^Pod /u, ""))]);
+    this.#gone = areAllValid ? before.filter((name) => !wanted.has(name)) : [];
     this.#last = seen;
+  }
+
+  /** Only the pods that wait: another one may have been stopped manually meanwhile. */
+  async #applyWaiting(origins: LoadedManifests["origins"]): Promise<void> {
+    const request = this.#request;
+    if (request === undefined) return;
+    const objects = new Set(this.#waiting.map(({ object }) => object));
+    const pods = request.pods.filter((pod) => objects.has(objectName({ ...pod, kind: "Pod" })));
+    const { names, problems, waiting } = await this.#applyValid({ ...request, pods }, origins, "pods");
+    this.#report(problems.filter((problem) => !this.#told.has(problem)));
+    this.#told = this.#told.union(new Set(problems));
+    this.#hold(waiting, request);
+    await this.#memory.write([...new Set([...names, ...(await this.#memory.read())])]);
+  }
+
+  #hold(waiting: readonly Waiting[], request: ApplyRequest): void {
+    const before = new Set(this.#waiting.map(({ message }) => message));
+    this.#report(waiting.map(({ message }) => message).filter((message) => !before.has(message)));
+    const still = new Set(waiting.map(({ object }) => object));
+    for (const { object } of this.#waiting) {
+      if (still.has(object)) continue;
+      this.#deps.journal.record({ kind: "input", what: "ManifestMended", message: `${object} waits no longer` });
+    }
+    this.#waiting = waiting;
+    this.#request = request;
   }
 
   #report(problems: readonly string[]): void {
@@ -152,21 +226,27 @@ export class BootManifests {
     }
   }
 
-  /** Applies the objects without those that the engine rejects. */
+  /** Applies the objects without those that the engine rejects, and without pods that the machine does not allow now. */
   async #applyValid(
     request: ApplyRequest,
     origins: LoadedManifests["origins"],
-  ): Promise<{ readonly names: readonly string[]; readonly problems: readonly string[] }> {
+    what: "all" | "pods" = "all",
+  ): Promise<Applied> {
+    // The objects are there already, perhaps changed since by a user.
+    if (what === "pods" && request.pods.length === 0) return { names: [], problems: [], waiting: [] };
     try {
-      return { names: (await this.#deps.localApi.apply(request)).map(nameOf), problems: [] };
+      return { names: (await this.#deps.localApi.apply(request)).map(nameOf), problems: [], waiting: [] };
     } catch (error) {
       if (!(error instanceof PodwrightError)) throw error;
       const rejected = new Set(error.problems.map(({ object }) => object));
       const valid = without(request, rejected);
       if (isDeepStrictEqual(valid, request)) throw error;
-      const { names, problems } = await this.#applyValid(valid, origins);
+      const { names, problems, waiting } = await this.#applyValid(valid, origins, what);
+      if (error.exitCode === ExitCode.environment) {
+        return { names, problems, waiting: [...waitingOf(error, origins), ...waiting] };
+      }
       const held = valid.storage?.length === request.storage?.length ? [] : [storageHeld];
-      return { names, problems: [...locatedProblems(error.problems, origins), ...held, ...problems] };
+      return { names, problems: [...locatedProblems(error.problems, origins), ...held, ...problems], waiting };
     }
   }
 
@@ -215,6 +295,13 @@ export class BootManifests {
 
 function nameOf({ namespace, name }: AppliedPod): string {
   return `${namespace}/${name}`;
+}
+
+function waitingOf({ problems, remedy }: PodwrightError, origins: LoadedManifests["origins"]): Waiting[] {
+  const messages = locatedProblems(problems, origins);
+  return problems.map(({ object }, index) => {
+    return { object, message: `${messages[index] ?? object}; the pod is applied once that has changed`, remedy };
+  });
 }
 
 function without(request: ApplyRequest, rejected: ReadonlySet<string>): ApplyRequest {

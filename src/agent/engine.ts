@@ -32,6 +32,7 @@ import { defaultPodIds } from "../runtime/config/id-ranges.ts";
 import type { FlightRecorder } from "../replay/flight-recorder.ts";
 import { withDeadlines } from "../runtime-service/deadlines.ts";
 import { discoverRuntime } from "../runtime-service/features.ts";
+import type { SubsystemHealth } from "../status/health.ts";
 import { BootManifests } from "./boot-manifests.ts";
 import { credentialFiles } from "./credential-files.ts";
 import { evictionSettings } from "./evictions.ts";
@@ -156,19 +157,30 @@ interface Serving {
   readonly recorder: FlightRecorder | undefined;
 }
 
-/** Reloads on SIGHUP, which `systemctl reload` sends. */
-async function runBootManifests(manifests: BootManifests, signal: AbortSignal): Promise<void> {
-  using _hangup = onHangup(() => manifests.reload());
-  await manifests.run(signal);
-}
-
 /** What to do about a runtime that does not answer. */
 function runtimeRemedy(layout: RuntimeLayout, endpoint: string, ofPods: string | undefined): string {
   if (ofPods !== endpoint) return "start the runtime, or omit --runtime-endpoint to use podwright's own";
   return `start the runtime: pods are in it. If it is gone for good, remove ${layout.engineSettings}`;
 }
 
+/** The service's manifests, once the node is there that they are applied to. */
+class ManifestsRoom {
+  #manifests: BootManifests | undefined;
+
+  /** Reloads on SIGHUP, which `systemctl reload` sends. */
+  async applyAll(manifests: BootManifests, signal: AbortSignal): Promise<void> {
+    this.#manifests = manifests;
+    using _hangup = onHangup(() => manifests.reload());
+    await manifests.run(signal);
+  }
+
+  findings(): SubsystemHealth[] {
+    return this.#manifests?.findings() ?? [];
+  }
+}
+
 interface BesideEngine extends Pick<Serving, "machine" | "manifests"> {
+  readonly room: ManifestsRoom;
   readonly ports: AgentPorts;
   readonly layout: RuntimeLayout;
   readonly log: Logger;
@@ -176,12 +188,12 @@ interface BesideEngine extends Pick<Serving, "machine" | "manifests"> {
 }
 
 /** The engine's tasks besides its node: manifests of a directory, the private runtime and its firewall rules. */
-function besideEngine({ ports, layout, log, cri, machine, manifests }: BesideEngine): NodeProcess["beside"] {
+function besideEngine({ ports, layout, log, cri, machine, manifests, room }: BesideEngine): NodeProcess["beside"] {
   const { clock, processes } = ports;
   return async ({ localApi }, _figures, signal, journal) => {
     const places = manifests === undefined ? undefined : { directory: manifests, memory: layout.bootPods };
     const fromManifests =
-      places && runBootManifests(new BootManifests({ ...ports, log, journal, localApi }, places), signal);
+      places && room.applyAll(new BootManifests({ ...ports, log, journal, localApi }, places), signal);
     if (machine === undefined) return await fromManifests;
     const ensure = (ensuring: AbortSignal): Promise<unknown> =>
       ensurePrivateRuntime(runtimeDependencies(ports), layout, machine, ensuring);
@@ -230,6 +242,7 @@ async function serve(
   const { syncFrequencyMs } = settings;
   const { nodeName } = config.node;
   const drivers = new RunDrivers({ ports, log, metrics, nodeName, rootDirectory, syncFrequencyMs });
+  const room = new ManifestsRoom();
   const ended = await runNode({
     ports,
     layout,
@@ -246,7 +259,7 @@ async function serve(
     cluster: undefined,
     // Without thresholds only the pods' own limits cause evictions.
     eviction: evictionSettings(settings.eviction, ports.cgroups.version, {}),
-    rooms: (journal) => drivers.rooms(journal),
+    rooms: (journal) => [...drivers.rooms(journal), room],
     ownsPodLogs: false,
     // In an external runtime podwright owns only pods that have a directory below its own root.
     imageGarbage: engineImageGarbage(settings.imageGarbage, isPrivate),
@@ -255,7 +268,7 @@ async function serve(
     endsWhenIdle,
     recorder,
     subject: { configuration: inUse, flags: {}, rootDirectory: layout.kubeletRoot, setVerbosity: undefined },
-    beside: besideEngine({ ports, layout, log, cri, machine, manifests }),
+    beside: besideEngine({ ports, layout, log, cri, machine, manifests, room }),
   });
   if (ended === "idle") await giveBack(drivers, log);
   if (ended === "idle" && machine === undefined) await removeCgroup(ports, cgroupRoot, config.node, log);

@@ -3,10 +3,11 @@ import type { Meanings } from "./meaning.ts";
 
 export const sourceMeanings = {
   ManifestRejected: {
-    means: "A manifest is invalid. The pods that it defined before keep running.",
-    remedy: "Correct the field that the message names.",
+    means:
+      "A manifest is invalid, or its pod needs what the machine does not give now. The pods that it defined before keep running.",
+    remedy: "Correct the field, or remove the obstacle, that the message names.",
   },
-  ManifestMended: { means: "A rejected manifest is valid again." },
+  ManifestMended: { means: "A rejected manifest is valid again, or its pod was applied." },
   ManifestWarning: {
     means: "A manifest is valid but doubtful, e.g. it uses a deprecated field.",
     remedy: "See the message.",
