@@ -339,7 +339,7 @@ test("pods that have run to their end run again at the next boot, and not at a r
   await scene.stop();
 });
 
-test("pods that need what the machine lacks hold up no other, are reported once, and are applied once it has it", async () => {
+test("pods that need what the machine lacks delay no other, are reported once, and are applied once it has it", async () => {
   const scene = new Scene();
   scene.lacks = true;
   await scene.put("csi-web.yaml", manifest("csi-web"));

@@ -67,7 +67,7 @@ interface Places {
 /**
  * Keeps the pods of a directory of manifests running beside those of `podwright run`: applies new and changed manifests, and stops
  * pods whose manifests were removed. While a manifest is invalid no pod is stopped: a half-written file is not a request.
- * A pod that the machine does not allow now holds up no other one, and is applied once it does.
+ * A pod that the machine does not allow now delays no other one, and is applied once it does.
  */
 export class BootManifests {
   readonly #deps: BootManifestDependencies;
