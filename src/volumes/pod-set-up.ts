@@ -7,7 +7,8 @@ import type { Cause } from "../journal/entry.ts";
 import type { MountedVolume, MountedVolumes } from "../runtime/config/mounted-volumes.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import { AttachLimitError } from "./attachments.ts";
-import { isExternal, type MountingPod, setUpProblem, type VolumeSetUp } from "./volume-set-up.ts";
+import { setUpProblem } from "./volume-operation-error.ts";
+import { isExternal, type MountingPod, type VolumeSetUp } from "./volume-set-up.ts";
 import { inlineSpec } from "./volume-spec.ts";
 
 /** Nothing has failed: its outcome is unknown. */

@@ -21,3 +21,13 @@ export class VolumeOperationError extends VolumeError {
 export function mountStep({ mode }: Pick<VolumeSpec, "mode">): "MapVolume" | "MountVolume" {
   return mode === "Block" ? "MapVolume" : "MountVolume";
 }
+
+/** Every event, status and log line of a problem names the volume. */
+export function setUpProblem(spec: Pick<VolumeSpec, "name" | "mode">, error: unknown): VolumeOperationError {
+  if (error instanceof VolumeOperationError) return error;
+  return new VolumeOperationError(
+    spec.mode === "Block" ? "MapVolume.SetUpDevice" : "MountVolume.SetUp",
+    spec.name,
+    error,
+  );
+}

@@ -5,10 +5,9 @@ import type { Clock } from "../ports/clock.ts";
 import { ContainerConfigError } from "../runtime/config/container-config-error.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
-import { VolumeOperationError } from "./volume-operation-error.ts";
+import { setUpProblem, VolumeOperationError } from "./volume-operation-error.ts";
 import { measuredMount, type OperationObserver } from "./volume-operations.ts";
 import { knownInputs, type PreparedVolume } from "./volume-plugin.ts";
-import { setUpProblem } from "./volume-set-up.ts";
 
 export interface VolumeRefreshDependencies {
   readonly clock: Clock;

@@ -18,9 +18,10 @@ import { attachProblem, keptAttachment } from "./kept-attachment.ts";
 import type { MountProgress } from "./mount-progress.ts";
 import { isTranslated } from "./in-tree-translation.ts";
 import { pauseBeforeRetry } from "./retry-pause.ts";
+import { PhaseFailures, type SetUpPhase } from "./set-up-phases.ts";
 import { SELinuxLabelError } from "./selinux-label.ts";
 import { affinityProblem } from "./volume-affinity.ts";
-import { mountStep, VolumeOperationError } from "./volume-operation-error.ts";
+import { mountStep, setUpProblem, VolumeOperationError } from "./volume-operation-error.ts";
 import { isSilence } from "./volume-meter.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import {
@@ -33,7 +34,7 @@ import {
 } from "./volume-plugin.ts";
 import { VolumeRemarks } from "./volume-remarks.ts";
 import { driverOf, inlineSpec, mountOptionsOf, type VolumeSpec } from "./volume-spec.ts";
-import { ClaimError, type VolumeSpecs } from "./volume-specs.ts";
+import type { VolumeSpecs } from "./volume-specs.ts";
 import type { StorageWaits } from "./storage-waits.ts";
 import type { VolumeStats } from "./volume-stats.ts";
 import {
@@ -97,6 +98,18 @@ export interface VolumeMemory {
   readonly retries: Emitter;
 }
 
+/** One attempt at the set-up of a volume. */
+interface Attempt {
+  /** How far it has come. */
+  phase: SetUpPhase;
+}
+
+interface SetUpWork {
+  readonly prepared: PreparedVolume;
+  readonly wantedMs: number;
+  readonly attempt: Attempt;
+}
+
 /** Whether a volume is outside the pod and its node, so that its set-up may take long. */
 export function isExternal(volume: Volume): boolean {
   const { persistentVolumeClaim, ephemeral, csi, nfs } = volume;
@@ -139,10 +152,12 @@ export class VolumeSetUp {
     signal: AbortSignal,
   ): Promise<MountedVolume> {
     const { progress } = mounting;
-    for (let tries = 0; ; tries++) {
+    const failures = new PhaseFailures();
+    for (;;) {
+      const attempt: Attempt = { phase: "claim" };
       try {
         using _turn = await turn?.acquire(signal);
-        const mounted = await this.#try(mounting, volume, signal);
+        const mounted = await this.#try(mounting, volume, attempt, signal);
         progress.mounted(volume.name);
         this.remarks.goesOn(mounting, volume.name);
         return mounted;
@@ -150,7 +165,8 @@ export class VolumeSetUp {
         signal.throwIfAborted();
         if (error instanceof AttachLimitError || !this.#mayWait(mounting, volume)) throw error;
         progress.failed(volume.name, errorMessage(error));
-        await this.#pause(mounting, volume, { error, tries }, signal);
+        const { phase } = attempt;
+        await this.#pause(mounting, volume, { error, phase, failures: failures.add(phase) }, signal);
       }
     }
   }
@@ -195,7 +211,7 @@ export class VolumeSetUp {
     return isExternal(volume) || used.some((other) => isExternal(other) && progress.isMissing(other.name));
   }
 
-  async #try(mounting: MountingPod, volume: Volume, signal: AbortSignal): Promise<MountedVolume> {
+  async #try(mounting: MountingPod, volume: Volume, attempt: Attempt, signal: AbortSignal): Promise<MountedVolume> {
     const { pod, paths } = mounting;
     const { specs, contents, wanted } = mounting.memory;
     const { clock } = this.#deps;
@@ -203,6 +219,7 @@ export class VolumeSetUp {
     const wantedMs = wanted.get(name) ?? clock.monotonic();
     wanted.set(name, wantedMs);
     const spec = specs.get(name) ?? (await this.#specOf(mounting, volume, signal));
+    attempt.phase = "attachment";
     const prepared = this.prepare(pod, spec, paths);
     // The present inputs: a change during the write is not included.
     const inputs = knownInputs(prepared);
@@ -212,7 +229,7 @@ export class VolumeSetUp {
     let isCurrent = true;
     if (!isSetUp || isUnchecked) {
       try {
-        await this.#perform(mounting, spec, { prepared, wantedMs }, signal);
+        await this.#perform(mounting, spec, { prepared, wantedMs, attempt }, signal);
       } catch (error) {
         signal.throwIfAborted();
         // As upstream: what was set up stays in use, e.g. with the files of a ConfigMap that is gone by now.
@@ -262,7 +279,7 @@ export class VolumeSetUp {
   async #perform(
     mounting: MountingPod,
     spec: VolumeSpec,
-    { prepared, wantedMs }: { readonly prepared: PreparedVolume; readonly wantedMs: number },
+    { prepared, wantedMs, attempt }: SetUpWork,
     signal: AbortSignal,
   ): Promise<void> {
     const { pod, cause } = mounting;
@@ -278,6 +295,7 @@ export class VolumeSetUp {
       data: { volume: podVolume, type: prepared.type, ...(name !== podVolume && { persistentVolume: name }) },
     };
     signal.throwIfAborted();
+    attempt.phase = "set-up";
     const setUp = async (): Promise<void> => {
       const work = {
         pod: podRef(pod),
@@ -369,12 +387,12 @@ export class VolumeSetUp {
   async #pause(
     { memory: { retries } }: MountingPod,
     volume: Volume,
-    { error, tries }: { readonly error: unknown; readonly tries: number },
+    { error, phase, failures }: { readonly error: unknown; readonly phase: SetUpPhase; readonly failures: number },
     signal: AbortSignal,
   ): Promise<void> {
-    const isLookedAt = error instanceof ClaimError || !isExternal(volume);
+    const isLookedAt = phase === "claim" || !isExternal(volume);
     const pause = {
-      failures: tries,
+      failures,
       longestMs: isLookedAt ? longestLookMs : undefined,
       leastMs: causeOf(error, StorageLookupError)?.pauseMs,
       until: causeOf(error, AwaitedError)?.until,
@@ -386,13 +404,3 @@ export class VolumeSetUp {
 
 /** Sources of PersistentVolumes that no plugin supports. */
 const unownedTypes = ["iscsi", "fc", "flexVolume", "cephfs", "rbd", "glusterfs", "quobyte", "storageos", "scaleIO"];
-
-/** Every event, status and log line of a problem names the volume. */
-export function setUpProblem(spec: Pick<VolumeSpec, "name" | "mode">, error: unknown): VolumeOperationError {
-  if (error instanceof VolumeOperationError) return error;
-  return new VolumeOperationError(
-    spec.mode === "Block" ? "MapVolume.SetUpDevice" : "MountVolume.SetUp",
-    spec.name,
-    error,
-  );
-}
