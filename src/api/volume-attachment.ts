@@ -10,7 +10,7 @@ export const VolumeAttachment = z.looseObject({
     .looseObject({
       attached: z.boolean().optional(),
       attachmentMetadata: StringMap.optional(),
-      attachError: z.looseObject({ message: Text, errorCode: z.int().optional() }).optional(),
+      attachError: z.looseObject({ time: Text, message: Text, errorCode: z.int().optional() }).optional(),
     })
     .optional(),
 });

@@ -17,15 +17,22 @@ export interface StorageLookup {
   patchClaimStatus(namespace: string, name: string, patch: object, signal: AbortSignal): Promise<PersistentVolumeClaim>;
 }
 
+interface LookupErrorOptions extends ErrorOptions {
+  readonly isMissing?: boolean;
+}
+
 /** An object that the API server does not have, or cannot give now. */
 export class StorageLookupError extends Error {
   /** The pause that the server requests, milliseconds; 0: none. */
   readonly pauseMs: number;
+  /** The server has no such object. */
+  readonly isMissing: boolean;
 
   /** @param message the server's own words */
-  constructor(message: string, pauseMs: number, options?: ErrorOptions) {
+  constructor(message: string, pauseMs: number, { isMissing = false, ...options }: LookupErrorOptions = {}) {
     super(message, options);
     this.name = "StorageLookupError";
     this.pauseMs = pauseMs;
+    this.isMissing = isMissing;
   }
 }

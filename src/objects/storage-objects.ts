@@ -80,7 +80,9 @@ export class StorageObjects implements StorageLookup {
     } catch (error) {
       signal.throwIfAborted();
       const message = error instanceof ApiError ? error.answer : errorMessage(error);
-      throw new StorageLookupError(message, askedPauseMs(error), { cause: error });
+      // The node authorizer refuses what it does not know, instead of saying that it is not there.
+      const isMissing = error instanceof ApiError && (error.code === 404 || error.code === 403);
+      throw new StorageLookupError(message, askedPauseMs(error), { cause: error, isMissing });
     }
   }
 }

@@ -63,7 +63,7 @@ export class TestStorage implements StorageLookup {
 }
 
 function found<T>(object: T | undefined, resource: string, name: string): T {
-  if (object === undefined) throw new StorageLookupError(`${resource} "${name}" not found`, 0);
+  if (object === undefined) throw new StorageLookupError(`${resource} "${name}" not found`, 0, { isMissing: true });
   return object;
 }
 
