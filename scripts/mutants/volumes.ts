@@ -95,8 +95,8 @@ export const volumeMutants: readonly Mutant[] = [
     name: "attachment-without-the-node",
     lives,
     file: "src/volumes/attachments.ts",
-    from: "if (isListed && problem === undefined) return",
-    to: "if (problem === undefined) return",
+    from: "if (isListed && attached !== undefined) return",
+    to: "if (attached !== undefined) return",
   },
   {
     name: "calls-canceled-with-their-pod",

@@ -39,14 +39,18 @@ export class CsiPlugin implements VolumePlugin {
     const csi = spec.persistentVolume?.spec.csi;
     if (csi === undefined) return undefined;
     const { objects, names, limitReached, place } = this.#parts;
-    const driver = await objects.get(csi.driver, signal);
+    await objects.get(csi.driver, signal);
+    // At the same moment: no change is missed.
+    const [driver, changed] = [objects.peek(csi.driver), objects.nextChange];
     if (driver === undefined && place !== undefined) throw this.#withoutObject(csi.driver);
     if (driver?.spec.attachRequired === false) return undefined;
     return {
       volumeName: uniqueVolumeName(csi.driver, csi.volumeHandle),
+      handle: csi.volumeHandle,
       attachmentName: names.attachment(csi.driver, csi.volumeHandle),
       limitReached:
         (driver?.spec.nodeAllocatableUpdatePeriodSeconds ?? 0) > 0 ? () => limitReached(csi.driver) : undefined,
+      changed,
     };
   }
 

@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock, settle } from "../../test/support/manual-clock.ts";
+import { podWith } from "../../test/support/pods.ts";
 import type { VolumeAttachment } from "../api/volume-attachment.ts";
-import { podUid } from "../base/ids.ts";
 import { NodeVolumes } from "../node/node-volumes.ts";
 import type { StorageLookup } from "../objects/storage-lookup.ts";
 import { Attachments, nextLookMs } from "./attachments.ts";
+import type { AttachmentRequest } from "./volume-plugin.ts";
 
 const volumeName = "kubernetes.io/csi/d^v";
+const names = { volumeName, handle: "v", attachmentName: "a" };
+const request: AttachmentRequest = { ...names, limitReached: undefined, changed: undefined };
+const pod = podWith({}, { creationTimestamp: "1970-01-01T00:00:00Z" });
 
 test("a volume that left the Node's lists while its VolumeAttachment was read is waited for again", async () => {
   const reads: PromiseWithResolvers<VolumeAttachment>[] = [];
@@ -24,10 +28,9 @@ test("a volume that left the Node's lists while its VolumeAttachment was read is
   const isThere: VolumeAttachment = { metadata: { name: "a" }, status: { attached: true } };
   node.use(volumeName, "another pod");
   node.seen(listed);
-  const request = { volumeName, attachmentName: "a", limitReached: undefined };
   let isAttached = false;
   const attached = attachments
-    .attached(request, podUid("uid"), () => {}, AbortSignal.timeout(10_000))
+    .attached({ pod, request: async () => request, waiting: () => {} }, AbortSignal.timeout(10_000))
     .then(() => (isAttached = true));
   await settle();
   node.seen({ volumesInUse: [], volumesAttached: [] });
@@ -60,8 +63,8 @@ test("a limit that the driver reports is seen within a second, and later within 
     let seenAtMs: number | undefined;
     const limitReached = (): void => void (seenAtMs = clock.monotonic());
     const attachments = new Attachments({ clock, node: new NodeVolumes(), storage, byController: true });
-    const request = { volumeName, attachmentName: "a", limitReached };
-    const attached = attachments.attached(request, podUid("uid"), () => {}, new AbortController().signal);
+    const limited = async (): Promise<AttachmentRequest> => ({ ...request, limitReached });
+    const attached = attachments.attached({ pod, request: limited, waiting: () => {} }, new AbortController().signal);
     attached.catch(() => {});
     while (seenAtMs === undefined) await clock.advance(500);
     assert.ok(seenAtMs - reportedAtMs <= latestMs, `${reportedAtMs} ms: seen at ${seenAtMs} ms`);
@@ -98,10 +101,9 @@ test("of a published volume only the VolumeAttachment is read, whatever the Node
     storage,
     byController: true,
   });
-  const request = { volumeName, attachmentName: "a", limitReached: undefined };
   const look = () => attachments.look(request, new AbortController().signal);
   assert.deepEqual(await look(), { attachmentName: "a", metadata: { disk: "b" } });
   await assert.rejects(look(), { message: "volume attachment is being deleted" });
-  await assert.rejects(look(), { message: `volume ${volumeName} is not attached for volume attachment a` });
-  await assert.rejects(look(), { message: "GET error for volume attachment a: not found" });
+  await assert.rejects(look(), { message: "volume v is not attached for volume attachment a" });
+  await assert.rejects(look(), { message: "volume v has GET error for volume attachment a: not found" });
 });

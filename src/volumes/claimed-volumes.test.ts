@@ -321,7 +321,10 @@ test("without the attach-detach controller nothing waits for it", async () => {
   const { mounted } = await fixture.begins(pod);
   await fixture.clock.advance(123_000);
   await assert.rejects(mounted, /attaching volumes from .*not supported \(enableControllerAttachDetach is false\)$/u);
-  assert.equal(fixture.entries.filter(({ what }) => what === "VolumeUnattached").length, 1, "not with each attempt");
+  const why = "attaching volumes from the kubelet is not supported (enableControllerAttachDetach is false)";
+  const failed = `AttachVolume.Attach failed for volume "pv-c" : ${why}`;
+  assert.deepEqual(new Set(fixture.failures), new Set([failed]));
+  assert.equal(fixture.failures.length, 8, "with each attempt");
 });
 
 test("a running pod's volume is managed in parallel to its steps, until its volumes are removed", async () => {

@@ -1,6 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Attachments } from "./attachments.ts";
+import type { Attachments, WantedAttachment } from "./attachments.ts";
 import { namedAfterMs } from "./storage-waits.ts";
 import { mountStep, VolumeOperationError } from "./volume-operation-error.ts";
 import type { AttachedVolume, AttachmentRequest, KeptAttachment } from "./volume-plugin.ts";
@@ -27,12 +27,9 @@ export function keptAttachment(
   { spec, request }: KeptVolume,
   signal: AbortSignal,
 ): KeptAttachment {
-  const checked = async (
-    check: (all: Attachments, request: AttachmentRequest) => Promise<AttachedVolume>,
-  ): Promise<AttachedVolume | undefined> => {
+  const checked = async (check: () => Promise<AttachedVolume | undefined>): Promise<AttachedVolume | undefined> => {
     try {
-      const wanted = await request();
-      return wanted && attachments && (await check(attachments, wanted));
+      return await check();
     } catch (error) {
       signal.throwIfAborted();
       throw attachProblem(spec, error);
@@ -47,14 +44,34 @@ export function keptAttachment(
       told = why;
       remarks.unattached(kept, spec.podVolume, why);
     };
-    const attached = await checked((all, wanted) => all.attached(wanted, kept.pod.metadata.uid, waiting, signal));
+    const attached = await checked(() => attachedVolume(attachments, { pod: kept.pod, request, waiting }, signal));
     remarks.goesOn(kept, spec.podVolume);
     return attached;
   };
-  return { wait, look: () => checked((all, wanted) => all.look(wanted, signal)) };
+  const look = async (): Promise<AttachedVolume | undefined> => {
+    const wanted = await request();
+    return wanted && (await attachments?.look(wanted, signal));
+  };
+  return { wait, look: () => checked(look) };
 }
 
-/** As upstream reports it. */
-export function attachProblem(spec: Pick<VolumeSpec, "name" | "mode">, error: unknown): VolumeOperationError {
-  return new VolumeOperationError(`${mountStep(spec)}.WaitForAttach`, spec.name, error);
+/** Waits for it. @param attachments undefined: nothing is attached, but a driver may still be unknown */
+export async function attachedVolume(
+  attachments: Attachments | undefined,
+  wanted: WantedAttachment,
+  signal: AbortSignal,
+): Promise<AttachedVolume | undefined> {
+  if (attachments !== undefined) return await attachments.attached(wanted, signal);
+  await wanted.request();
+  return undefined;
+}
+
+/** As upstream reports it: a kubelet that has to attach its volumes itself fails in a step of its own. */
+export function attachProblem(
+  spec: Pick<VolumeSpec, "name" | "mode">,
+  error: unknown,
+  attachments?: Pick<Attachments, "byController">,
+): VolumeOperationError {
+  const step = attachments?.byController === false ? "AttachVolume.Attach" : `${mountStep(spec)}.WaitForAttach`;
+  return new VolumeOperationError(step, spec.name, error);
 }

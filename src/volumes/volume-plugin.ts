@@ -19,7 +19,7 @@ export interface VolumePlugin {
   owns(spec: VolumeSpec): boolean;
   /** @throws VolumeError for an unsupported volume */
   prepare(pod: Pod, spec: VolumeSpec, paths: VolumePaths): PreparedVolume;
-  /** What must be attached to the node before the volume is set up; undefined: nothing. */
+  /** What must be attached to the node before the volume is set up, as far as is known now; undefined: nothing. */
   attachment?(spec: VolumeSpec, signal: AbortSignal): Promise<AttachmentRequest | undefined>;
   /**
    * Reconstructs a volume from its directory, so that it is torn down by the same steps whichever run set it up and
@@ -34,6 +34,8 @@ export interface VolumePlugin {
 export interface AttachmentRequest {
   /** Its name in the Node's status: `kubernetes.io/csi/<driver>^<volume handle>`. */
   readonly volumeName: string;
+  /** The driver's own name of it, for messages. */
+  readonly handle: string;
   /** The name of its VolumeAttachment: `csi-<sha256>`. */
   readonly attachmentName: string;
   /**
@@ -41,6 +43,8 @@ export interface AttachmentRequest {
    * `nodeAllocatableUpdatePeriodSeconds`); undefined: the pod waits.
    */
   readonly limitReached: (() => void) | undefined;
+  /** Resolves when it may be outdated, because what it comes from has changed; undefined: it never is. */
+  readonly changed: Promise<void> | undefined;
 }
 
 /** A volume that is attached to the node. */

@@ -14,10 +14,11 @@ import { type Attachments, AttachLimitError } from "./attachments.ts";
 import { AwaitedError } from "./awaited-error.ts";
 import { isExclusive } from "./claims.ts";
 import type { ExclusiveVolumes } from "./exclusive-volumes.ts";
-import { attachProblem, keptAttachment } from "./kept-attachment.ts";
+import { keptAttachment } from "./kept-attachment.ts";
 import type { MountProgress } from "./mount-progress.ts";
 import { isTranslated } from "./in-tree-translation.ts";
 import { pauseBeforeRetry } from "./retry-pause.ts";
+import { attachmentForSetUp, type SetUpAttachment } from "./set-up-attachment.ts";
 import { PhaseFailures, type SetUpPhase } from "./set-up-phases.ts";
 import { SELinuxLabelError } from "./selinux-label.ts";
 import { affinityProblem } from "./volume-affinity.ts";
@@ -25,7 +26,6 @@ import { mountStep, setUpProblem, VolumeOperationError } from "./volume-operatio
 import { isSilence } from "./volume-meter.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import {
-  type AttachedVolume,
   type AttachmentRequest,
   knownInputs,
   type PreparedVolume,
@@ -195,7 +195,7 @@ export class VolumeSetUp {
     const spec = await this.#keptSpec(kept, volume, signal);
     // A pod that is still to start may be waiting until another gives it up.
     if ((await this.#otherUse(kept, spec)) !== undefined) return;
-    const request = async (): Promise<AttachmentRequest | undefined> => this.#plugin(spec).attachment?.(spec, signal);
+    const request = (): Promise<AttachmentRequest | undefined> => this.#attachment(spec, signal);
     const attachment = keptAttachment({ ...this.#deps, remarks: this.remarks }, kept, { spec, request }, signal);
     await upkeep.run(signal, attachment, kept.memory.retries);
   }
@@ -267,6 +267,10 @@ export class VolumeSetUp {
     }
   }
 
+  async #attachment(spec: VolumeSpec, signal: AbortSignal): Promise<AttachmentRequest | undefined> {
+    return await this.#plugin(spec).attachment?.(spec, signal);
+  }
+
   #plugin(spec: VolumeSpec): VolumePlugin {
     const plugin = this.pluginOf(spec);
     if (plugin !== undefined) return plugin;
@@ -285,8 +289,17 @@ export class VolumeSetUp {
     const { pod, cause } = mounting;
     const { name, podVolume, mode } = spec;
     const label = labelOf(this.#plugin(spec), spec);
-    const verify = (): Promise<AttachedVolume | undefined> => this.#attached(mounting, spec, signal);
-    const attached = await measuredOperation(this.#deps, "verify_controller_attached_volume", label, verify, signal);
+    const { attachments } = this.#deps;
+    const wanted = { spec, request: () => this.#attachment(spec, signal) };
+    const verify = (): Promise<SetUpAttachment> =>
+      attachmentForSetUp(attachments, this.remarks, mounting, wanted, signal);
+    const { attached, problem } = await measuredOperation(
+      this.#deps,
+      "verify_controller_attached_volume",
+      label,
+      verify,
+      signal,
+    );
     const action: ActionInput = {
       what: mountStep(spec),
       message: `set up ${prepared.type} volume ${podVolume}`,
@@ -297,6 +310,7 @@ export class VolumeSetUp {
     signal.throwIfAborted();
     attempt.phase = "set-up";
     const setUp = async (): Promise<void> => {
+      if (problem !== undefined) throw problem;
       const work = {
         pod: podRef(pod),
         volume: name,
@@ -357,31 +371,6 @@ export class VolumeSetUp {
   ): Promise<{ readonly until: Promise<void> } | undefined> {
     if (!isExclusive(spec.persistentVolume)) return undefined;
     return await this.#deps.exclusive.take(spec.name, pod.metadata.uid, paths.root, this.#plugin(spec).name);
-  }
-
-  async #attached(mounting: MountingPod, spec: VolumeSpec, signal: AbortSignal): Promise<AttachedVolume | undefined> {
-    const { attachments } = this.#deps;
-    const { pod, progress } = mounting;
-    let told = "";
-    const waiting = (why: string): void => {
-      progress.unattached(spec.podVolume);
-      if (why === told) return;
-      told = why;
-      this.remarks.unattached(mounting, spec.podVolume, why);
-    };
-    try {
-      const request = await this.#plugin(spec).attachment?.(spec, signal);
-      const attached = request && (await attachments?.attached(request, pod.metadata.uid, waiting, signal));
-      // Also one that need not be attached, which may not have been known before.
-      progress.attached(spec.podVolume);
-      this.remarks.goesOn(mounting, spec.podVolume);
-      return attached;
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof AttachLimitError) throw error;
-      this.remarks.unattached(mounting, spec.podVolume, errorMessage(error));
-      throw attachProblem(spec, error);
-    }
   }
 
   async #pause(

@@ -8,6 +8,7 @@ import { NodeVolumes } from "../../src/node/node-volumes.ts";
 import { MemoryFiles } from "../../src/sim/files.ts";
 import { SimLoopDevices, SimMounts } from "../../src/sim/machine.ts";
 import { SimVolumeFiles } from "../../src/sim/volume-files.ts";
+import { AwaitedError } from "../../src/volumes/awaited-error.ts";
 import type { AttachmentRequest, PreparedVolume, VolumePlugin } from "../../src/volumes/volume-plugin.ts";
 import type { VolumeSpec } from "../../src/volumes/volume-spec.ts";
 
@@ -24,19 +25,31 @@ export class AttachedPlugin implements VolumePlugin {
   /** The signals of upkeeps, which end with them. */
   readonly kept: AbortSignal[] = [];
   attaches: "yes" | "no" | "unknown" = "yes";
+  /** Pods whose volumes exceed its limit are rejected. */
+  hasLimit = true;
   prepared = 0;
   limits = 0;
   readonly #full = (): void => void this.limits++;
+  #change = Promise.withResolvers<void>();
+
+  /** Its object changes. */
+  change(changed: Partial<Pick<AttachedPlugin, "attaches" | "hasLimit">>): void {
+    Object.assign(this, changed);
+    this.#change.resolve();
+    this.#change = Promise.withResolvers();
+  }
 
   owns({ persistentVolume }: VolumeSpec): boolean {
     return persistentVolume?.spec.csi !== undefined;
   }
 
   async attachment({ persistentVolume }: VolumeSpec): Promise<AttachmentRequest | undefined> {
-    if (this.attaches === "unknown") throw new Error("driver d has no CSIDriver object");
+    const changed = this.#change.promise;
+    if (this.attaches === "unknown") throw new AwaitedError("driver d has no CSIDriver object", changed);
     if (this.attaches === "no") return undefined;
     const handle = persistentVolume?.spec.csi?.volumeHandle ?? "";
-    return { volumeName: `kubernetes.io/csi/d^${handle}`, attachmentName: `csi-${handle}`, limitReached: this.#full };
+    const names = { volumeName: `kubernetes.io/csi/d^${handle}`, handle, attachmentName: `csi-${handle}` };
+    return { ...names, limitReached: this.hasLimit ? this.#full : undefined, changed };
   }
 
   prepare(_pod: Pod, { name }: VolumeSpec): PreparedVolume {
