@@ -32,6 +32,11 @@ export class Registry {
     return found;
   }
 
+  /** What time it is for the cluster's machines. */
+  get time(): string {
+    return rfc3339(this.#now());
+  }
+
   /** @param uid default: generated */
   create(resource: string, namespace: string | undefined, object: Fields, uid?: string): Stored {
     const metadata = fieldsAt(object, "metadata");
@@ -50,7 +55,7 @@ export class Registry {
         ...metadata,
         ...(place !== undefined && { namespace: place }),
         uid: uid ?? this.#makeUid(resource),
-        creationTimestamp: rfc3339(this.#now()),
+        creationTimestamp: this.time,
       },
     } as unknown as Value;
     const stored = this.store.put(resource, key, resource === "pods" ? createdPod(created) : created);

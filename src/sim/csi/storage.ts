@@ -45,6 +45,8 @@ export class SimStorage {
   readonly #nodeName: string;
   /** Volumes that are being attached. */
   readonly #coming = new Set<ClaimedVolume>();
+  /** What brings back the objects of drivers that are not there. */
+  readonly #returning = new Set<() => void>();
   /** GiB by volume; empty: nobody speaks of sizes. */
   readonly #sizes = new Map<ClaimedVolume, number>();
   /** Of claims that were not bound anew since their volumes have grown: only the node says that it is done. */
@@ -79,6 +81,24 @@ export class SimStorage {
     this.#change(driver, { seLinuxMount: true });
   }
 
+  /** Its CSIDriver object is not there. Returns what brings it back. */
+  withoutObject(driver: string): () => void {
+    const { store } = this.#registry;
+    const object = store.get("csidrivers", `/${driver}`);
+    if (object === undefined) return () => {};
+    store.remove("csidrivers", object.key);
+    const back = (): void => {
+      this.#returning.delete(back);
+      const { metadata, spec } = object.value;
+      const kind = { apiVersion: "storage.k8s.io/v1", kind: "CSIDriver" };
+      this.#registry.create("csidrivers", undefined, { ...kind, metadata: { name: metadata.name }, spec });
+    };
+    this.#returning.add(back);
+    return () => {
+      if (this.#returning.has(back)) back();
+    };
+  }
+
   /** Lets attaching take minutes. */
   slowDown(forMs: number): void {
     this.#isSlow = true;
@@ -88,6 +108,7 @@ export class SimStorage {
   /** Binds all claims and ends all delays. */
   calm(): void {
     this.#isSlow = false;
+    for (const back of this.#returning) back();
     for (const volume of this.volumes) {
       if (this.#claimOf(volume) === undefined) this.claim(volume);
       this.bind(volume);
@@ -239,7 +260,8 @@ export class SimStorage {
       const attachment = store.get("volumeattachments", `/${name}`);
       if (attachment === undefined) return void this.#coming.delete(volume);
       if (this.isFull) {
-        const attachError = { message: `rpc error: no place for ${volume.name}`, errorCode: resourceExhausted };
+        const { time } = this.#registry;
+        const attachError = { time, message: `rpc error: no place for ${volume.name}`, errorCode: resourceExhausted };
         store.put("volumeattachments", attachment.key, {
           ...attachment.value,
           status: { attached: false, attachError },

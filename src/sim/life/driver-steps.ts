@@ -1,5 +1,5 @@
 import type { Volume } from "../../api/volume.ts";
-import { claimedVolumes, inlineDriver } from "../csi/claimed-volumes.ts";
+import { claimedVolumes, inlineDriver, plainDriver } from "../csi/claimed-volumes.ts";
 import type { SimDriver } from "../csi/driver.ts";
 import type { DriverFaults } from "../csi/driver-faults.ts";
 import { recordOf } from "../csi/record-paths.ts";
@@ -63,6 +63,21 @@ export const driverActs = {
   slowAttacher: ({ cluster, strike }, random) => {
     strike("volumes attached late");
     cluster?.storage?.slowDown(random.integer(5000, 200_000));
+  },
+  /** Its driver needs no attachment, but that is unknown without its CSIDriver object, which comes after a pod. */
+  lateDriverObject: (stage, random) => {
+    const storage = stage.cluster?.storage;
+    if (storage === undefined) return;
+    stage.strike("CSIDriver object deleted");
+    const back = storage.withoutObject(plainDriver.name);
+    const claims = claimedVolumes.filter(({ driver }) => driver === plainDriver.name);
+    const volumes: Volume[] = claims.map(({ claim: claimName }) => ({
+      name: claimName,
+      persistentVolumeClaim: { claimName },
+    }));
+    stage.want(simplePod(stage.newPod(random, `early-${Math.trunc(stage.clock.nowMs)}`), { volumes }));
+    const forMs = random.pick([random.integer(0, 5000), random.integer(5000, 300_000)]);
+    later(stage, "a CSIDriver object to return", forMs, back);
   },
   bindClaims: ({ cluster }) => {
     for (const volume of cluster?.storage?.volumes ?? []) cluster?.storage?.bind(volume);
@@ -174,7 +189,9 @@ export const driverActs = {
 export type DriverStepKind = keyof typeof driverActs;
 
 /** How often each kind comes, compared with the others; the rest come in some lives only. */
-export const driverWeights: Readonly<Record<Exclude<DriverStepKind, "growClaim" | "endPodDuringCall">, number>> = {
+export const driverWeights: Readonly<
+  Record<Exclude<DriverStepKind, "growClaim" | "endPodDuringCall" | "lateDriverObject">, number>
+> = {
   restartDriver: 4,
   deregisterDriver: 3,
   refusingDriver: 2,

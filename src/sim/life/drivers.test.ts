@@ -301,4 +301,39 @@ describe("a node with CSI drivers", () => {
     await scene.pass(40_000);
     assert.deepEqual(await scene.problems(), []);
   });
+
+  test("sets a waiting pod's volume up as soon as its driver's object says that it needs no attachment", async () => {
+    const scene = new DriverScene();
+    const { storage } = scene.cluster;
+    assert.ok(storage !== undefined);
+    const back = storage.withoutObject(plainDriver.name);
+    scene.node.start();
+    await scene.pass(30_000);
+    scene.cluster.want(podWithVolumes("a", "claim-3"));
+    await scene.pass(300_000);
+    assert.deepEqual([scene.runs("uid-a"), storage.inUse.length], [false, 1]);
+    back();
+    await scene.pass(10_000);
+    assert.deepEqual([scene.runs("uid-a"), storage.inUse.length], [true, 0]);
+    assert.deepEqual(await scene.problems(), []);
+  });
+
+  test("does not reject a pod for the attempt that failed for the pod before it", async () => {
+    const scene = new DriverScene();
+    const { cluster } = scene;
+    const { storage } = cluster;
+    assert.ok(storage !== undefined);
+    storage.limit(stagingDriver.name);
+    storage.isFull = true;
+    scene.node.start();
+    cluster.want(podWithVolumes("a", "claim-1"));
+    await scene.pass(30_000);
+    assert.equal(fieldsAt(cluster.pod("uid-a")?.value ?? {}, "status")["reason"], "VolumeAttachmentLimitExceeded");
+    storage.isFull = false;
+    cluster.delete("uid-a");
+    cluster.want(podWithVolumes("b", "claim-1"));
+    await scene.pass(30_000);
+    assert.ok(scene.runs("uid-b"));
+    assert.deepEqual(await scene.problems(), []);
+  });
 });

@@ -12,6 +12,7 @@ import {
   growsVolumes,
   hasDevices,
   hasDrivers,
+  hasLateDriverObjects,
   hasMachineRooms,
   hasUnlockedDrivers,
   isInCluster,
@@ -50,6 +51,7 @@ export function drawPlan(seed: number): Step[] {
   if (isUnderPressure(seed)) add(drawHardPressure, SimRandom.named(seed, "hard pressure"));
   if (growsVolumes(seed)) add(drawGrowth, SimRandom.named(seed, "growth"));
   if (hasUnlockedDrivers(seed)) add(drawShortPods, SimRandom.named(seed, "pods that go during calls"));
+  if (hasLateDriverObjects(seed)) add(drawLateObjects, SimRandom.named(seed, "late driver objects"));
   if (hasDevices(seed)) add(drawDeviceSteps, SimRandom.named(seed, "devices"));
   if (collectsImages(seed)) add(drawImageSteps, SimRandom.named(seed, "images"));
   if (hasQuotas(seed)) add(drawQuotaSteps, SimRandom.named(seed, "quotas"));
@@ -284,6 +286,10 @@ function drawGrowth(random: SimRandom, firstIndex: number, untilMs: number): Ste
 
 function drawShortPods(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
   return drawAnyTime("endPodDuringCall", random.integer(2, 6), { random, firstIndex, untilMs });
+}
+
+function drawLateObjects(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
+  return drawAnyTime("lateDriverObject", random.integer(1, 4), { random, firstIndex, untilMs });
 }
 
 interface Drawing {

@@ -179,6 +179,11 @@ export function hasUnlockedDrivers(seed: number): boolean {
   return hasDrivers(seed) && Math.floor(seed / 15) % 2 === 0;
 }
 
+/** Whether CSIDriver objects of a seed's life come after pods that need them. */
+export function hasLateDriverObjects(seed: number): boolean {
+  return hasDrivers(seed) && Math.floor(seed / 15) % 3 === 2;
+}
+
 /** Whether pods of a seed's life have image volumes. */
 export function hasImageVolumes(seed: number): boolean {
   return seed % 5 === 2;
