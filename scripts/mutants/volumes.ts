@@ -99,6 +99,13 @@ export const volumeMutants: readonly Mutant[] = [
     to: "if (attached !== undefined) return",
   },
   {
+    name: "attachment-awaited-in-vain",
+    lives,
+    file: "src/volumes/attachments.ts",
+    from: "if (request === undefined) return false;",
+    to: "if (request === undefined) return true;",
+  },
+  {
     name: "calls-canceled-with-their-pod",
     lives,
     file: "src/csi/csi-client.ts",
