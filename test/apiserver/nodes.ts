@@ -1,4 +1,4 @@
-import { at, draftAt, itemsAt, textAt } from "./objects.ts";
+import { at, draftAt, type Fields, fieldsAt, itemsAt, textAt } from "./objects.ts";
 import type { Problem, Strategy } from "./resource.ts";
 
 export const nodeStrategy: Strategy = {
@@ -9,7 +9,7 @@ export const nodeStrategy: Strategy = {
   update: (draft, old) => void (draft["status"] = old["status"]),
   updateSubresource: (draft, old) => void (draft["spec"] = old["spec"]),
   validate: (node, old) => {
-    const problems: Problem[] = [];
+    const problems: Problem[] = labelProblems(node);
     const seen = new Set<string>();
     for (const taint of itemsAt(node, "spec.taints")) {
       const effect = textAt(taint, "effect");
@@ -29,6 +29,18 @@ export const nodeStrategy: Strategy = {
     return problems;
   },
 };
+
+/** A driver's topology becomes labels of its Node. */
+function labelProblems(node: Fields): Problem[] {
+  return Object.values(fieldsAt(node, "metadata.labels")).flatMap((value): Problem[] => {
+    if (typeof value !== "string" || /^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/.test(value)) return [];
+    const why =
+      value.length > 63
+        ? "must be no more than 63 bytes"
+        : "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.'";
+    return [["metadata.labels", `Invalid value: ${JSON.stringify(value)}: ${why}`]];
+  });
+}
 
 export const namespaceStrategy: Strategy = {
   create: (draft) => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:http2";
 import { after, before, describe, it } from "node:test";
-import { at, fieldsAt, itemsAt, textAt } from "./objects.ts";
+import { at, type Fields, fieldsAt, itemsAt, textAt } from "./objects.ts";
 import { TestApiServer } from "./server.ts";
 import { podNamed, TestClient } from "./testing.ts";
 
@@ -18,6 +18,42 @@ describe("the API server for tests", () => {
   after(async () => {
     client[Symbol.dispose]();
     await server[Symbol.asyncDispose]();
+  });
+
+  it("lets a driver's count change in a CSINode, and nothing else of its entry", async () => {
+    const path = "/apis/storage.k8s.io/v1/csinodes";
+    const body = (driver: Fields): Fields => ({
+      metadata: { name: "node1" },
+      spec: { drivers: [{ name: "d", ...driver }] },
+    });
+    const put = async (driver: Fields) => await client.request("PUT", `${path}/node1`, { body: body(driver) });
+    const first = { nodeID: "i-1", topologyKeys: ["zone"] };
+    assert.equal((await client.request("POST", path, { body: body(first) })).code, 201);
+    assert.equal((await put({ ...first, allocatable: { count: 3 } })).code, 200);
+    for (const changed of [
+      { ...first, nodeID: "i-2" },
+      { nodeID: "i-1", topologyKeys: null },
+    ]) {
+      const refused = await put(changed);
+      assert.deepEqual([refused.code, at(refused.body, "reason")], [422, "Invalid"]);
+      assert.match(textAt(refused.body, "message"), /spec\.drivers: Invalid value: field is immutable/);
+    }
+    const none = { metadata: { name: "node1" }, spec: { drivers: [] } };
+    assert.equal((await client.request("PUT", `${path}/node1`, { body: none })).code, 200);
+    for (const nodeID of ["", "x".repeat(257)]) assert.equal((await put({ nodeID })).code, 422, nodeID);
+    assert.equal((await put({ nodeID: "i-2" })).code, 200);
+  });
+
+  it("refuses a Node's label whose value is none", async () => {
+    const node = { metadata: { name: "labelled", labels: { zone: "z1", empty: "" } } };
+    assert.equal((await client.request("POST", "/api/v1/nodes", { body: node })).code, 201);
+    for (const zone of ["no label!", "-z", "z".repeat(64)]) {
+      const refused = await client.request("PATCH", "/api/v1/nodes/labelled/status", {
+        contentType: "application/strategic-merge-patch+json",
+        body: { metadata: { labels: { zone } } },
+      });
+      assert.deepEqual([zone, refused.code], [zone, 422]);
+    }
   });
 
   it("creates, reads, updates, patches and deletes over TLS with a client certificate", async () => {

@@ -1,5 +1,5 @@
 import { ApiError } from "./api-error.ts";
-import { type ApiObject, at, draftAt, draftsAt, type Fields, fieldsAt, sameJson, textAt } from "./objects.ts";
+import { type ApiObject, at, draftAt, draftsAt, type Fields, fieldsAt, itemsAt, sameJson, textAt } from "./objects.ts";
 import { readRequest } from "./pkcs10.ts";
 import type { Problem, Strategy } from "./resource.ts";
 
@@ -25,6 +25,33 @@ function frozenProblems(draft: Fields, old: ApiObject | undefined): Problem[] {
 }
 
 export const configMapStrategy: Strategy = { validate: frozenProblems };
+
+const longestNodeId = 256;
+
+/** A driver's entry in a CSINode is immutable, except its allocatable (upstream's ValidateCSINodeUpdate). */
+export const csiNodeStrategy: Strategy = {
+  validate: (csiNode, old) => {
+    const before = new Map(itemsAt(old, "spec.drivers").map((driver) => [textAt(driver, "name"), driver]));
+    return itemsAt(csiNode, "spec.drivers").flatMap((driver, index): Problem[] => {
+      const [place, nodeId] = [`spec.drivers[${index}].nodeID`, textAt(driver, "nodeID")];
+      const known = before.get(textAt(driver, "name"));
+      const isOther = known !== undefined && !sameJson(immutablePart(driver), immutablePart(known));
+      return [
+        ...(nodeId === "" ? ([[place, "Required value"]] as const) : []),
+        ...(nodeId.length > longestNodeId
+          ? ([
+              [place, `Invalid value: ${JSON.stringify(nodeId)}: must be ${longestNodeId} characters or less`],
+            ] as const)
+          : []),
+        ...(isOther ? ([["spec.drivers", "Invalid value: field is immutable"]] as const) : []),
+      ];
+    });
+  },
+};
+
+function immutablePart({ allocatable: _mutable, topologyKeys, ...rest }: Fields): Fields {
+  return { ...rest, topologyKeys: topologyKeys ?? [] };
+}
 
 /** Objects without rules. */
 export const plainStrategy: Strategy = {};

@@ -1,3 +1,4 @@
+import { checkCsiNode } from "./csi-nodes.ts";
 import { mergePatch, strategicMerge } from "./patches.ts";
 import { checkStatus, createdPod, deletion, type DeleteOptions, marked, rfc3339 } from "./pods.ts";
 import { clusterScoped } from "./request.ts";
@@ -49,6 +50,7 @@ export class Registry {
     if (this.store.get(resource, key) !== undefined) {
       throw new Refusal(409, "AlreadyExists", `${resource} "${name}" already exists`);
     }
+    if (resource === "csinodes") checkCsiNode({}, object);
     const created = {
       ...object,
       metadata: {
@@ -94,6 +96,7 @@ export class Registry {
       );
     }
     const after = subresource === "status" ? withStatus(before.value, wanted) : withoutStatus(before.value, wanted);
+    if (place.resource === "csinodes") checkCsiNode(before.value, after);
     if (place.resource === "pods" && subresource === "status") checkStatus(before.value, fieldsAt(after, "status"));
     // An equal object is not a change.
     if (JSON.stringify(after) === before.text) return before;
