@@ -76,7 +76,7 @@ export class CsiClient implements Disposable {
   readonly #closed = new AbortController();
   /** Called once it has closed after its last call; undefined: it is registered. */
   #retired: (() => void) | undefined;
-  /** Of the driver's node service, valid as long as it is registered; undefined: not known yet. */
+  /** Of the driver's process that answers at present; undefined: not known. */
   #capabilities: ReadonlySet<number> | undefined;
   /** One request is shared by all callers. */
   #asking: Promise<ReadonlySet<number>> | undefined;
@@ -102,6 +102,11 @@ export class CsiClient implements Disposable {
   retire(closed: () => void): void {
     this.#retired = closed;
     this.#closeIdle();
+  }
+
+  /** Its process may have been replaced, perhaps by one of another version, while its registrar's socket stays. */
+  connectionLost(): void {
+    this.#capabilities = undefined;
   }
 
   #closeIdle(): void {
@@ -227,6 +232,7 @@ export class CsiClient implements Disposable {
     } catch (error) {
       const failure = new CsiCallError(error instanceof RpcError ? error : new RpcError("Internal", String(error)));
       ({ code } = failure);
+      if (code === "Unavailable") this.connectionLost();
       throw failure;
     } finally {
       outstanding[Symbol.dispose]();

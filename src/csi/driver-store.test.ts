@@ -7,14 +7,27 @@ import { DriverStore } from "./driver-store.ts";
 
 const { signal } = new AbortController();
 
+/** The connection's caller for its loss. */
+function taken(onLost: () => void): object {
+  lost = onLost;
+  return {};
+}
+
 let closed: string[];
 let answer: PromiseWithResolvers<object>;
 let drivers: DriverStore;
+let lost: () => void;
+let capabilities: number[];
 beforeEach(() => {
   closed = [];
+  capabilities = [];
   answer = Promise.withResolvers();
   answer.promise.catch(() => {});
-  const connect = (_service: unknown, path: string): object => ({
+  const connect = (_service: unknown, path: string, _name: string, onLost: () => void): object => ({
+    ...taken(onLost),
+    nodeGetCapabilities: async () => ({
+      capabilities: capabilities.map((type) => ({ type: { case: "rpc", value: { type } } })),
+    }),
     nodePublishVolume: () => answer.promise,
     [Symbol.dispose]: () => {
       closed.push(path);
@@ -77,4 +90,23 @@ test("all who wait for a driver wait for the same promise, which resolves when i
   await drivers.registered("d");
   drivers.remove("d");
   assert.notEqual(drivers.registered("d"), registered);
+});
+
+test("a driver is asked for its capabilities again once its connection was lost, and after a call that did not reach it", async () => {
+  const client = await drivers.add("d", "/1.sock", "1.0.0");
+  const stages = async (): Promise<boolean> => await client.supports("stageUnstage", { signal });
+  assert.equal(await stages(), false);
+  capabilities = [1];
+  assert.equal(await stages(), false, "the same process has the same ones");
+  lost();
+  assert.equal(await stages(), true);
+  capabilities = [];
+  answer.reject(new RpcError("Unavailable", "connect ECONNREFUSED"));
+  await assert.rejects(publish(client), /code = Unavailable/u);
+  assert.equal(await stages(), false);
+  capabilities = [1];
+  answer = Promise.withResolvers();
+  answer.reject(new RpcError("Internal", "by command", { isStatus: true }));
+  await assert.rejects(publish(client), /code = Internal/u);
+  assert.equal(await stages(), false);
 });

@@ -72,7 +72,8 @@ export class DriverStore {
     // Only a node with drivers loads it.
     const { Node, VolumeCapability_AccessMode_Mode: accessModes } = await import("../ports/gen/csi/v1/csi_pb.js");
     signal?.throwIfAborted();
-    const calls = plugins.connect(Node, endpoint, `CSI driver ${name}`);
+    const lost = (): void => client.connectionLost();
+    const calls = plugins.connect(Node, endpoint, `CSI driver ${name}`, lost);
     const { signal: stopping } = this.#stopping;
     const client = new CsiClient({ clock, name, calls, accessModes, stopping, called, observer });
     this.remove(name);

@@ -3,6 +3,13 @@ import { test } from "node:test";
 import { Node } from "../ports/gen/csi/v1/csi_pb.js";
 import { throughOwnDirectory } from "./own-sockets.ts";
 
+test("a caller hears of a lost connection through the own root directory, too", () => {
+  let losses = 0;
+  const connect = (_service: unknown, _path: string, _name: string, onLost?: () => void): never => onLost?.() as never;
+  throughOwnDirectory({ connect }, "/told", "/own").connect(Node, "/told/plugins/d/csi.sock", "d", () => losses++);
+  assert.equal(losses, 1);
+});
+
 test("drivers' sockets are found in the own root directory, unless the path would be too long", () => {
   const connected = (path: string, own: string): string => {
     const paths: string[] = [];

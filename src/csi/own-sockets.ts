@@ -10,9 +10,9 @@ const longestPath = 107;
  */
 export function throughOwnDirectory(plugins: PluginClient, told: string, rootDirectory: string): PluginClient {
   return {
-    connect(service, path, name) {
+    connect(service, path, name, onLost) {
       const own = path.startsWith(`${told}/plugins/`) ? `${rootDirectory}${path.slice(told.length)}` : path;
-      return plugins.connect(service, Buffer.byteLength(own) > longestPath ? path : own, name);
+      return plugins.connect(service, Buffer.byteLength(own) > longestPath ? path : own, name, onLost);
     },
   };
 }

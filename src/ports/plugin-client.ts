@@ -8,6 +8,12 @@ export interface PluginClient {
    * absent. Dispose of it to close the connection.
    * @param path absolute, of the socket
    * @param name the plugin, for messages: `CSI driver d.example.org`
+   * @param onLost called when a connection is lost: another process may answer the next call
    */
-  connect<S extends DescService>(service: S, path: string, name: string): RpcService<S> & Disposable;
+  connect<S extends DescService>(
+    service: S,
+    path: string,
+    name: string,
+    onLost?: () => void,
+  ): RpcService<S> & Disposable;
 }

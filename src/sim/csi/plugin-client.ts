@@ -3,7 +3,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { PluginClient } from "../../ports/plugin-client.ts";
 import { type RpcCallOptions, RpcError, type RpcService } from "../../ports/rpc.ts";
 import type { Gate } from "../gate.ts";
-import type { SimSockets } from "./sockets.ts";
+import type { SimSockets, SocketServer } from "./sockets.ts";
 
 /** Time until a socket without a listener refuses a call. */
 const refusedAfterMs = 1;
@@ -17,10 +17,12 @@ export interface SimPluginClientParts {
 /** One run's calls to plugins on its machine. A call that has arrived is carried out even after the run has ended. */
 export function simPluginClient(parts: SimPluginClientParts): PluginClient {
   return {
-    connect<S extends DescService>(service: S, path: string, name: string) {
+    connect<S extends DescService>(service: S, path: string, name: string, onLost?: () => void) {
       const closed = new AbortController();
+      const lost = lossOf(closed.signal, onLost);
       const methods = service.methods.map((method) => {
         const call = async (request: object, options: RpcCallOptions = {}): Promise<object> => {
+          lost(parts.sockets.at(path));
           const connection = { ...parts, path, name, closed: closed.signal };
           return create(method.output, { ...(await callOf(connection, method.localName, request, options)) });
         };
@@ -29,6 +31,18 @@ export function simPluginClient(parts: SimPluginClientParts): PluginClient {
       const calls = Object.fromEntries(methods) as unknown as RpcService<S>;
       return Object.assign(calls, { [Symbol.dispose]: () => closed.abort() });
     },
+  };
+}
+
+/** Registers, at the first call of each server, what is called when that server has ended. */
+function lossOf(closed: AbortSignal, onLost: (() => void) | undefined): (server: SocketServer | undefined) => void {
+  let known: SocketServer | undefined;
+  return (server) => {
+    if (server === undefined || server === known || onLost === undefined) return;
+    known = server;
+    server.onEnd(() => {
+      if (!closed.aborted) onLost();
+    });
   };
 }
 
