@@ -2,6 +2,7 @@ import type { CsiDriver } from "../../src/api/csi-node.ts";
 import type { PersistentVolume } from "../../src/api/persistent-volume.ts";
 import type { Pod } from "../../src/api/pod.ts";
 import { orAborted } from "../../src/base/abort.ts";
+import type { CallObjects } from "../../src/csi/call-inputs.ts";
 import { CsiDriverObjects } from "../../src/csi/csi-driver-objects.ts";
 import { CsiPlugin } from "../../src/csi/csi-plugin.ts";
 import { DeviceMounts } from "../../src/csi/device-mounts.ts";
@@ -74,6 +75,11 @@ export class CsiScene {
   readonly names: CsiNames;
   /** The driver's CSIDriver object; undefined: it has none. */
   driverSpec: CsiDriver["spec"] | undefined;
+  /** What calls need of the cluster: no Secret exists. */
+  objects: CallObjects = {
+    secret: async () => undefined,
+    token: async () => ({ token: "", expirationTimestamp: "" }),
+  };
   readonly #told: string;
 
   /** @param told where the driver sees the root directory */
@@ -121,7 +127,7 @@ export class CsiScene {
       volumeFiles: new SimVolumeFiles(files, () => this.refusesGroups),
       drivers: this.drivers,
       objects,
-      calls: { secret: async () => undefined, token: async () => ({ token: "", expirationTimestamp: "" }) },
+      calls: this.objects,
       devices,
       publications,
       unknown: this.unknown,
