@@ -31,7 +31,7 @@ class Scene {
     log: silentLog,
     drivers: this.drivers,
     objects: new CsiDriverObjects(this.clock, this.#all),
-    install: async ({ maxVolumes }: DriverOnNode) => void this.published.push(maxVolumes),
+    update: async ({ maxVolumes }: DriverOnNode) => void this.published.push(maxVolumes),
   });
 
   async begin(): Promise<void> {

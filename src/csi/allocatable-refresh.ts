@@ -11,7 +11,8 @@ export interface AllocatableRefreshDependencies {
   readonly log: Logger;
   readonly drivers: DriverStore;
   readonly objects: CsiDriverObjects;
-  readonly install: (driver: DriverOnNode, signal: AbortSignal) => Promise<void>;
+  /** Rejects if the driver answers more than another count, or if its count cannot be published. */
+  readonly update: (driver: DriverOnNode, signal: AbortSignal) => Promise<void>;
 }
 
 interface Refresh {
@@ -68,7 +69,7 @@ export class AllocatableRefresh {
    * rejects.
    */
   async ask(name: string): Promise<void> {
-    const { drivers, install, log } = this.#deps;
+    const { drivers, update, log } = this.#deps;
     const signal = this.#signal;
     if (signal === undefined || signal.aborted || !drivers.has(name)) return;
     const client = drivers.get(name);
@@ -77,7 +78,7 @@ export class AllocatableRefresh {
     try {
       const info = await client.nodeInfo(signal);
       // A call outlasts its registration, and its answer may be out of date then.
-      if (drivers.isCurrent(client)) await install(info, signal);
+      if (drivers.isCurrent(client)) await update(info, signal);
     } catch (error) {
       if (!signal.aborted && drivers.isCurrent(client)) {
         log.warn("cannot update the driver's allocatable count", { driver: name, error: errorMessage(error) });

@@ -5,6 +5,7 @@ import { csiHealth, type CsiState } from "./csi-health.ts";
 const quiet: CsiState = {
   drivers: [],
   problem: undefined,
+  unpublished: [],
   calls: [],
   volumes: [],
   staged: [],
@@ -28,6 +29,7 @@ test("a node without drivers reports none, one with drivers names them", () => {
 
 test("problems of drivers, their calls and their volumes are named", () => {
   const problem = "CSINode is not yet initialized";
+  const unpublished = ["CSI driver b cannot be listed in the CSINode: its node ID is too long"];
   const call = { driver: "a", method: "NodePublishVolume", volume: "h" };
   const calls = [
     { ...call, sinceMonotonicMs: 10_000 },
@@ -36,9 +38,10 @@ test("problems of drivers, their calls and their volumes are named", () => {
   ];
   const volumes = [{ name: "pv-2", driver: "gone" }];
   const staged = [{ name: "pv-3", driver: "a", pods: 0 }];
-  assert.deepEqual(details({ drivers: ["a"], problem, calls, volumes, staged }), [
+  assert.deepEqual(details({ drivers: ["a"], problem, unpublished, calls, volumes, staged }), [
     "driver a registered, 1 volumes of pods, 1 staged",
     "! CSINode is not yet initialized",
+    "! CSI driver b cannot be listed in the CSINode: its node ID is too long",
     "! waiting for drivers that are not registered: volume pv-2 (gone)",
     "! a has not answered NodePublishVolume of h for 90 s, a has not answered NodeGetInfo for 40 s",
     "! staged, but used by no pod: volume pv-3 (a)",

@@ -8,6 +8,8 @@ export interface CsiState {
   readonly drivers: readonly string[];
   /** Why the CSINode is not up to date; undefined: it is, or there is none. */
   readonly problem: string | undefined;
+  /** Entries of drivers that cannot be written although the CSINode exists, as sentences. */
+  readonly unpublished: readonly string[];
   /** In progress. */
   readonly calls: readonly OutstandingCsiCall[];
   /** Of pods, with their drivers. */
@@ -25,6 +27,9 @@ const shown = 5;
 
 const remedies = {
   node: "see podwright's log for the API server's response; the node is not ready until the CSINode exists",
+  unpublished:
+    "see the API server's answer: the driver's node ID and topology come from the driver, the node's labels and rights " +
+    "from the cluster; until it is listed, the cluster does not know that the driver is on this node",
   missing: "check the driver's pod on this node: its registrar must create a socket in plugins_registry",
   calls: "see the driver's own log on this node; other volumes are not affected",
   unknown:
@@ -35,7 +40,7 @@ const remedies = {
 
 /** One finding about drivers, and one for each kind of problem. Pure. @param nowMs monotonic */
 export function csiHealth(nowMs: number, state: CsiState): SubsystemHealth[] {
-  const { drivers, problem, calls, volumes, staged, unknown } = state;
+  const { drivers, problem, unpublished, calls, volumes, staged, unknown } = state;
   const isKnown = (driver: string): boolean => drivers.includes(driver);
   const waiting = [...volumes, ...staged].filter(({ driver }) => !isKnown(driver));
   const long = calls.filter(({ sinceMonotonicMs }) => nowMs - sinceMonotonicMs >= longCallMs);
@@ -49,6 +54,7 @@ export function csiHealth(nowMs: number, state: CsiState): SubsystemHealth[] {
   const warn = (detail: string, remedy: string): number =>
     lines.push({ name: "csi", ok: true, warning: true, detail, remedy });
   if (problem !== undefined) warn(problem, remedies.node);
+  for (const each of unpublished) warn(each, remedies.unpublished);
   if (waiting.length > 0) {
     warn(`waiting for drivers that are not registered: ${list(waiting.map(nameOf))}`, remedies.missing);
   }

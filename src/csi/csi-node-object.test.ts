@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CsiNode } from "../api/csi-node.ts";
-import { csiNodeStep, type DriverOnNode, nodePatch, topologyCollision, type WantedDrivers } from "./csi-node-object.ts";
+import {
+  csiNodeStep,
+  type DriverOnNode,
+  movedProblem,
+  nodePatch,
+  topologyCollision,
+  type WantedDrivers,
+} from "./csi-node-object.ts";
 
 const driver: DriverOnNode = {
   name: "hostpath.csi.k8s.io",
@@ -49,6 +56,7 @@ test("a missing CSINode is created with its owner and the migrated plugins", () 
       },
       spec: { drivers: [known] },
     },
+    isLast: true,
   });
 });
 
@@ -76,6 +84,37 @@ test("a changed count is written, and one beyond 32 bits is clamped", () => {
     const [written] = ("object" in step && (step.object as CsiNode).spec.drivers) || [];
     assert.deepEqual(written?.allocatable, allocatable);
   }
+});
+
+test("an entry with another node ID or other keys is removed first and added by the next step, as the API wants it", () => {
+  const other = { name: "other", nodeID: "x", topologyKeys: null };
+  for (const changed of [{ nodeId: "id2" }, { topology: { rack: "r1" } }]) {
+    const desired = wanted({ installed: [{ ...driver, ...changed }] });
+    const [first, second] = [csiNodeStep(csiNode([known, other]), desired), csiNodeStep(csiNode([other]), desired)];
+    assert.ok(first.kind === "replace" && second.kind === "replace");
+    assert.deepEqual([first.isLast, (first.object as CsiNode).spec.drivers], [false, [other]]);
+    assert.deepEqual([second.isLast, (second.object as CsiNode).spec.drivers?.length], [true, 2]);
+  }
+});
+
+test("a new count leaves the rest of an entry as it is, also the order of its keys", () => {
+  const before = { name: driver.name, nodeID: "id1", topologyKeys: ["z", "a"], later: "field" };
+  const topology = { a: "1", z: "2" };
+  const step = csiNodeStep(csiNode([before]), wanted({ installed: [{ ...driver, topology, maxVolumes: 7n }] }));
+  assert.ok(step.kind === "replace" && step.isLast);
+  assert.deepEqual((step.object as CsiNode).spec.drivers, [{ ...before, allocatable: { count: 7 } }]);
+});
+
+test("only another place of a driver is more than another count", () => {
+  assert.equal(
+    movedProblem(driver, { ...driver, maxVolumes: 3n, topology: { "topology.hostpath.csi/node": "n2" } }),
+    undefined,
+  );
+  assert.equal(
+    movedProblem(driver, { ...driver, nodeId: "id2", topology: {} }),
+    'CSI driver hostpath.csi.k8s.io registered with node ID "id1", topology keys [topology.hostpath.csi/node], and now ' +
+      'answers node ID "id2", topology keys []',
+  );
 });
 
 test("the Node gets the drivers' IDs in addition to existing ones, sorted, and the topology labels", () => {

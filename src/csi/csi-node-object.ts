@@ -24,7 +24,8 @@ export interface WantedDrivers {
 export type CsiNodeStep =
   | { readonly kind: "keep" }
   | { readonly kind: "delete" }
-  | { readonly kind: "create" | "replace"; readonly object: object };
+  /** @param isLast the object then is as desired; otherwise another step follows */
+  | { readonly kind: "create" | "replace"; readonly object: object; readonly isLast: boolean };
 
 const migratedKey = "storage.alpha.kubernetes.io/migrated-plugins";
 const nodeIdKey = "csi.volume.kubernetes.io/nodeid";
@@ -41,14 +42,21 @@ const migratedPlugins = [
   "kubernetes.io/vsphere-volume",
 ].join(",");
 
-/** The next write that brings the CSINode to the desired state. Pure. */
+/**
+ * The next write that brings the CSINode to the desired state. Pure. The API server refuses to change an entry, except its
+ * count: one with another node ID or other topology keys is removed first, and added anew by the next step.
+ */
 export function csiNodeStep(found: CsiNode | undefined, wanted: WantedDrivers): CsiNodeStep {
   const { nodeName: name, nodeUid: uid } = wanted;
   if (found === undefined) {
     const owner = { apiVersion: "v1", kind: "Node", name, uid };
     const metadata = { name, annotations: { [migratedKey]: migratedPlugins }, ownerReferences: [owner] };
     const spec = { drivers: wanted.installed.map((driver) => driverSpec(driver)) };
-    return { kind: "create", object: { apiVersion: "storage.k8s.io/v1", kind: "CSINode", metadata, spec } };
+    return {
+      kind: "create",
+      object: { apiVersion: "storage.k8s.io/v1", kind: "CSINode", metadata, spec },
+      isLast: true,
+    };
   }
   const { metadata, spec } = found;
   const owners = metadata.ownerReferences ?? [];
@@ -56,9 +64,11 @@ export function csiNodeStep(found: CsiNode | undefined, wanted: WantedDrivers): 
   if (!isOwn) return { kind: "delete" };
   const before = spec.drivers ?? [];
   const installed = new Map(wanted.installed.map((driver) => [driver.name, driverSpec(driver)]));
-  const kept = before.filter((driver) => !wanted.removed.has(driver.name) || installed.has(driver.name));
-  const updated = kept.map((driver) => updatedSpec(driver, installed.get(driver.name)));
-  const added = [...installed.values()].filter((driver) => !kept.some(({ name: known }) => known === driver.name));
+  const wantedOf = (driver: CsiNodeDriver): CsiNodeDriver => installed.get(driver.name) ?? driver;
+  const known = before.filter((driver) => !wanted.removed.has(driver.name) || installed.has(driver.name));
+  const kept = known.filter((driver) => isSamePlace(driver, wantedOf(driver)));
+  const updated = kept.map((driver) => withCount(driver, wantedOf(driver)));
+  const added = [...installed.values()].filter(({ name: own }) => !known.some((driver) => driver.name === own));
   const isSame = added.length === 0 && kept.length === before.length && updated.every((each, i) => each === kept[i]);
   const annotations = metadata.annotations ?? {};
   if (isSame && annotations[migratedKey] === migratedPlugins) return { kind: "keep" };
@@ -71,6 +81,7 @@ export function csiNodeStep(found: CsiNode | undefined, wanted: WantedDrivers): 
       metadata: { ...metadata, annotations: { ...annotations, [migratedKey]: migratedPlugins } },
       spec: { ...spec, drivers: [...updated, ...added] },
     },
+    isLast: kept.length === known.length,
   };
 }
 
@@ -83,15 +94,32 @@ function driverSpec({ name, nodeId, maxVolumes, topology }: DriverOnNode): CsiNo
   };
 }
 
-/** The existing entry if equal. */
-function updatedSpec(before: CsiNodeDriver, after: CsiNodeDriver | undefined): CsiNodeDriver {
-  if (after === undefined) return before;
-  const keys = (driver: CsiNodeDriver): string => (driver.topologyKeys ?? []).toSorted().join("\n");
-  const isSame =
-    before.nodeID === after.nodeID &&
-    keys(before) === keys(after) &&
-    (before.allocatable?.count ?? 0) === (after.allocatable?.count ?? 0);
-  return isSame ? before : after;
+/** Whether an entry can become the other one: the API server lets only its count change. */
+function isSamePlace(before: CsiNodeDriver, after: CsiNodeDriver): boolean {
+  return before.nodeID === after.nodeID && keysOf(before) === keysOf(after);
+}
+
+function keysOf({ topologyKeys }: CsiNodeDriver): string {
+  return (topologyKeys ?? []).toSorted().join(", ");
+}
+
+/** The existing entry with the count of the other one; the same object if it is equal. The order of keys stays, too. */
+function withCount(before: CsiNodeDriver, { allocatable }: CsiNodeDriver): CsiNodeDriver {
+  if ((before.allocatable?.count ?? 0) === (allocatable?.count ?? 0)) return before;
+  const { allocatable: _before, ...rest } = before;
+  return allocatable === undefined ? rest : { ...rest, allocatable };
+}
+
+/**
+ * Why a driver's later answer is more than another count: with another node ID or other topology keys it is another place,
+ * for which the driver registers. Pure. @returns undefined: only the count may differ
+ */
+export function movedProblem(registered: DriverOnNode, answer: DriverOnNode): string | undefined {
+  const [before, after] = [driverSpec(registered), driverSpec(answer)];
+  if (isSamePlace(before, after)) return undefined;
+  const placeOf = (spec: CsiNodeDriver): string =>
+    `node ID ${JSON.stringify(spec.nodeID)}, topology keys [${keysOf(spec)}]`;
+  return `CSI driver ${answer.name} registered with ${placeOf(before)}, and now answers ${placeOf(after)}`;
 }
 
 /** A driver's topology that conflicts with the Node's labels, in upstream's words; undefined: none. Pure. */
@@ -110,7 +138,10 @@ export function topologyCollision({ metadata }: NodeObject, { topology }: Driver
  * The patch of the Node's annotation with node IDs and of its topology labels; undefined: no change. Labels of removed
  * drivers stay, as upstream.
  */
-export function nodePatch({ metadata }: NodeObject, { installed, removed }: WantedDrivers): object | undefined {
+export function nodePatch(
+  { metadata }: NodeObject,
+  { installed, removed }: Pick<WantedDrivers, "installed" | "removed">,
+): object | undefined {
   const before = metadata.annotations?.[nodeIdKey];
   const ids = new Map(Object.entries(nodeIdsOf(before)).filter(([name]) => !removed.has(name)));
   for (const { name, nodeId } of installed) ids.set(name, nodeId);

@@ -75,7 +75,7 @@ test("a driver's registration that is canceled does not wait for an API server t
 test("a later answer of the driver does not make its registration fail", async () => {
   const { publisher, kube } = new World();
   const registered = publisher.install(driver, signal);
-  const counted = publisher.install({ ...driver, maxVolumes: 2n }, signal);
+  const counted = publisher.update({ ...driver, maxVolumes: 2n }, signal);
   await kube.clock.advance(10_000);
   await Promise.all([registered, counted]);
   const again = publisher.install(driver, signal);

@@ -71,6 +71,15 @@ test("an answer that comes after another registration has replaced its own is no
   assert.deepEqual([steps, drivers.versionOf("d")], [["install n2"], "1.1.0"]);
 });
 
+test("a registration that the API server refuses fails with its answer, and its end takes the driver away", async () => {
+  const { registration, drivers, steps } = scene;
+  scene.published = Promise.reject(new Error("error updating CSINode object with CSI driver node info: is forbidden"));
+  const plugin = offer("1.0.0");
+  await assert.rejects(registration.register(plugin, signal), /error updating CSINode object .*: is forbidden/u);
+  registration.deregister(plugin);
+  assert.deepEqual([steps, drivers.names], [["install n1", "uninstall"], []]);
+});
+
 test("a registration whose socket is gone adds nothing, whatever it was waiting for", async () => {
   for (let turns = 0; turns < 8; turns++) {
     scene = new Scene();

@@ -174,7 +174,7 @@ export class CsiRoom {
       ...own,
       clock,
       log,
-      install: async (info, signal) => this.#publisher?.install(info, signal),
+      update: async (info, signal) => this.#publisher?.update(info, signal),
     });
     this.node = this.#publisher;
     this.handler = this.#registration();
@@ -254,6 +254,7 @@ export class CsiRoom {
     return csiHealth(this.#deps.ports.clock.monotonic(), {
       drivers: drivers.names,
       problem: drivers.names.length > 0 ? this.#publisher?.problem : undefined,
+      unpublished: this.#publisher?.unpublished ?? [],
       calls: drivers.outstanding,
       volumes,
       staged: this.#devices.volumes,

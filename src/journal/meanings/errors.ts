@@ -134,9 +134,10 @@ const errorClasses = {
     means: "A volume's CSI driver is not registered on this node; the volume waits for it.",
     remedy: "Check that the driver's pod runs on this node, and its registrar.",
   },
-  CollisionError: {
-    means: "A CSI driver's topology conflicts with a label of the Node; the driver is not registered.",
-    remedy: "Correct the label, or the driver's configuration.",
+  RefusedError: {
+    means:
+      "A CSI driver's topology conflicts with a label of the Node, or the API server refuses the driver's labels or its entry in the CSINode; the driver is not registered.",
+    remedy: "Correct the label or the node's rights, or the driver's configuration.",
   },
   RegistrationError: { means: "A plugin of the node cannot be registered; it is retried.", remedy: seeMessage },
   NotifyError: { means: "A plugin did not accept the result of its registration; the registration is retried." },

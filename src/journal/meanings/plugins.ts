@@ -12,7 +12,8 @@ export const pluginMeanings = {
       "The socket of a plugin was removed or replaced, or the plugin may be that of a kubelet that has started at /var/lib/kubelet: it is deregistered.",
   },
   CSINodeNotPublished: {
-    means: "The node's CSINode cannot be written at the API server; the node is not ready until then.",
-    remedy: "Check that the API server serves storage.k8s.io/v1, and that the node may write its CSINode.",
+    means:
+      "The node's CSINode, or a CSI driver's entry in it, cannot be written at the API server. A new node is not ready before it has a CSINode; a driver without an entry is not registered.",
+    remedy: "See the message; check that the node may write its CSINode, and the driver's node ID and topology.",
   },
 } as const satisfies Meanings<keyof typeof pluginTerms>;
