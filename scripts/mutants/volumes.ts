@@ -134,6 +134,13 @@ export const volumeMutants: readonly Mutant[] = [
     to: "drivers: [...updated]",
   },
   {
+    name: "moved-driver-listed-as-before",
+    lives,
+    file: "src/csi/csi-node-object.ts",
+    from: "const kept = known.filter((driver) => isSamePlace(driver, wantedOf(driver)));",
+    to: "const kept = known;",
+  },
+  {
     name: "one-pod-mounts-at-a-time",
     lives,
     file: "src/volumes/volume-manager.ts",

@@ -55,6 +55,8 @@ export class SimDriver {
   /** Number of starts of its process. */
   #starts = 0;
   #isUp = false;
+  /** Number of its upgrades. */
+  #version = 0;
 
   constructor(
     kind: DriverKind,
@@ -82,6 +84,18 @@ export class SimDriver {
 
   get registrar(): string {
     return `${root}/plugins_registry/${this.kind.name}-reg.sock`;
+  }
+
+  /** Its answer to NodeGetInfo. A label of an earlier version stays on the Node, so each has a key of its own. */
+  get place(): { readonly nodeId: string; readonly topology: Readonly<Record<string, string>> } {
+    const { name } = this.kind;
+    if (this.#version === 0) return { nodeId: `sim-${name}`, topology: {} };
+    return { nodeId: `sim-${name}-${this.#version}`, topology: { [`topology.${name}/v${this.#version % 2}`]: "here" } };
+  }
+
+  /** From its next registration on, the node has another ID and other topology keys for it. */
+  upgrade(): void {
+    this.#version++;
   }
 
   /** Whether an operation on the volume is in progress. */
@@ -178,7 +192,10 @@ export class SimDriver {
   }
 
   #aboutItself(method: string): object | undefined {
-    if (method === "nodeGetInfo") return { nodeId: `sim-${this.kind.name}`, maxVolumesPerNode: 0n };
+    if (method === "nodeGetInfo") {
+      const { nodeId, topology } = this.place;
+      return { nodeId, maxVolumesPerNode: 0n, accessibleTopology: { segments: topology } };
+    }
     if (method !== "nodeGetCapabilities") return undefined;
     return { capabilities: [...(this.kind.stages ? [stages] : []), ...(this.kind.canMore ? [measures, expands] : [])] };
   }

@@ -52,8 +52,9 @@ export class SimDrivers {
     this.volumes.powerOff();
   }
 
-  /** Ends all faults, and operations that hang. */
+  /** Ends all faults, and operations that hang. One driver comes back as another version. */
   calm(): void {
+    this.#all[0]?.upgrade();
     for (const driver of this.#all) {
       driver.usual = soundDriver;
       driver.faults = soundDriver;

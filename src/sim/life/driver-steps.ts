@@ -9,12 +9,14 @@ import type { Act, Stage } from "./stage.ts";
 
 /** Actions on CSI drivers, their mounts, and the objects of their volumes. */
 export const driverActs = {
-  /** Its process dies, and restarts later. */
+  /** Its process dies, and restarts later, sometimes as another version. */
   restartDriver: (stage, random) =>
     onDriver(stage, random, (driver) => {
       stage.strike("CSI driver ended");
       driver.stop(random.chance(0.5));
       const forMs = random.pick([random.integer(0, 2000), random.integer(2000, 200_000)]);
+      // By the time that it is away, so that a life's other events stay what they are.
+      if (forMs % 2 === 0) driver.upgrade();
       later(stage, "a CSI driver to be started again", forMs, () => driver.start());
     }),
   /** Its registration ends, briefly or for longer, while the driver keeps running. */
@@ -23,6 +25,7 @@ export const driverActs = {
       stage.strike("CSI driver deregistered");
       if (random.chance(0.7)) driver.unregister();
       const forMs = random.pick([0, random.integer(0, 2000), random.integer(2000, 200_000)]);
+      if (forMs % 2 === 1) driver.upgrade();
       later(stage, "a CSI driver to register again", forMs, () => driver.register());
     }),
   refusingDriver: (stage, random) => misbehave(stage, random, { refuses: random.pick([0.3, 1]) }),

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { DriverScene, podWithVolumes } from "../../../test/support/sim-driver-scene.ts";
 import { vectorText } from "../../../test/support/vectors.ts";
-import { fieldsAt } from "../api-server/values.ts";
+import { fieldsAt, listAt } from "../api-server/values.ts";
 import { plainDriver, stagingDriver } from "../csi/claimed-volumes.ts";
 import { soundDriver } from "../csi/driver-faults.ts";
 
@@ -44,6 +44,30 @@ describe("a node with CSI drivers", () => {
       assert.deepEqual(await scene.problems(), [], `killed at ${killAt}`);
       assert.deepEqual(scene.node.drivers.volumes.targets, [], `killed at ${killAt}`);
     }
+  });
+
+  test("lists a driver that comes back with another node ID and other topology keys, also while podwright was away", async () => {
+    const scene = new DriverScene();
+    const driver = scene.driver(plainDriver.name);
+    const listed = (): unknown => {
+      const [csiNode] = scene.cluster.server.registry.store.list("csinodes");
+      const entries = listAt(fieldsAt(csiNode?.value ?? {}, "spec"), "drivers");
+      return entries.find(({ name }) => name === plainDriver.name);
+    };
+    scene.node.start();
+    await scene.pass(30_000);
+    for (const version of [1, 2]) {
+      if (version === 2) scene.node.kill();
+      driver.stop(false);
+      driver.upgrade();
+      driver.start();
+      if (version === 2) scene.node.start();
+      await scene.pass(30_000);
+      const { name } = plainDriver;
+      const topologyKeys = [`topology.${name}/v${version % 2}`];
+      assert.deepEqual(listed(), { name, nodeID: `sim-${name}-${version}`, topologyKeys });
+    }
+    assert.deepEqual([await scene.problems(), scene.nodeReady], [[], "True"]);
   });
 
   test("stays ready over a restart, while CSINode is being read", async () => {

@@ -162,12 +162,17 @@ class DriverRules implements Rule {
     });
   }
 
-  /** Drivers that registered and that the node's CSINode does not list. */
+  /** Drivers that registered and that the node's CSINode does not list as they are. */
   #unpublishedDrivers(): string[] {
     const { cluster, drivers: own } = this.#scene.node;
     const [csiNode] = cluster?.server.registry.store.list("csinodes") ?? [];
-    const listed = new Set(listAt(fieldsAt(csiNode?.value ?? {}, "spec"), "drivers").map(({ name }) => name));
-    return own.all.filter(({ kind }) => !listed.has(kind.name)).map(({ kind }) => `CSINode lacks ${kind.name}`);
+    const listed = listAt(fieldsAt(csiNode?.value ?? {}, "spec"), "drivers");
+    return own.all.flatMap(({ kind: { name }, place: { nodeId, topology } }) => {
+      const entry = listed.find((each) => each["name"] === name);
+      if (entry === undefined) return [`CSINode lacks ${name}`];
+      const isSame = entry["nodeID"] === nodeId && String(entry["topologyKeys"]) === String(Object.keys(topology));
+      return isSame ? [] : [`CSINode has another node ID or other topology keys of ${name}`];
+    });
   }
 
   /** A volume with requiresRepublish is republished as long as its pod runs. */
