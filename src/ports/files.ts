@@ -77,8 +77,8 @@ export interface Files {
   /** Removes one file, symbolic link or empty directory; nothing there is no error. */
   remove(path: string): Promise<void>;
   /**
-   * Removes a tree without following links or crossing into another file system; nothing there is no error. Rejects with
-   * code `EBUSY`, before anything is removed, when something is mounted on or below it.
+   * Removes a tree without following links or entering a mount; nothing there is no error. Rejects with code `EBUSY`,
+   * before anything is removed, when something is mounted on or below it.
    */
   removeTree(path: string, options?: RemoveTreeOptions): Promise<void>;
   rename(from: string, to: string): Promise<void>;

@@ -56,7 +56,7 @@ export interface StatsFiles {
    * root is no overlay of this machine, or it is gone.
    */
   upperDirectories(pids: readonly number[]): Promise<(string | undefined)[]>;
-  /** The tree with its top, hard links once, other file systems left out: what `du -x` says. */
+  /** The tree with its top and its btrfs subvolumes, hard links once; what is mounted in it is left out. */
   treeUsage(path: string, signal: AbortSignal): Promise<TreeUsage | undefined>;
   /** Of the regular files that lie directly in a directory, together. */
   filesUsage(directory: string): Promise<TreeUsage | undefined>;

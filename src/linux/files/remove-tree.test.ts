@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
+import { inSubvolume, mountedBtrfs, noBtrfs, subvolumes } from "../../../test/support/btrfs.ts";
 import { FileError } from "../../ports/files.ts";
 import { systemMounts } from "./mounts.ts";
-import { removeTree } from "./remove-tree.ts";
+import { mountFrom, removeTree } from "./remove-tree.ts";
 import { needsRoot, testDirectory } from "../processes/testing.ts";
 
 const skip = needsRoot();
@@ -134,4 +135,40 @@ test("a directory that keeps being swapped for a link never leads outside", asyn
     await removeTree(tree);
     assert.deepEqual(readdirSync(outside), ["precious"]);
   }
+});
+
+test(
+  "btrfs subvolumes are removed with their contents, however deep and one in another",
+  { skip: noBtrfs() },
+  async () => {
+    using btrfs = mountedBtrfs();
+    const tree = `${btrfs.path}/volume`;
+    // A btrfs moves no directory out of its subvolume: each has more levels than are opened at a time.
+    for (let subvolume = 0; subvolume <= subvolumes; subvolume++) {
+      const deep = `${tree}/${`${inSubvolume}/`.repeat(subvolume)}${"d/".repeat(70)}`;
+      mkdirSync(deep, { recursive: true });
+      writeFileSync(`${deep}/bottom`, "");
+    }
+    await removeTree(tree);
+    assert.deepEqual(readdirSync(btrfs.path), []);
+  },
+);
+
+test("a mount in a btrfs subvolume is never entered", { skip: noBtrfs() }, async () => {
+  using btrfs = mountedBtrfs();
+  const tree = `${btrfs.path}/volume`;
+  const [source, target] = [`${btrfs.path}/source`, `${tree}/${inSubvolume}/mounted`];
+  mkdirSync(source);
+  mkdirSync(target);
+  writeFileSync(`${source}/precious`, "");
+  await systemMounts.mount({ source, target, fileSystem: "", options: ["bind"] });
+  await assert.rejects(removeTree(tree, { isUnmounted: true }), { code: "EBUSY" });
+  assert.deepEqual(readdirSync(`${tree}/${inSubvolume}`), ["mounted"]);
+  assert.deepEqual(readdirSync(source), ["precious"]);
+});
+
+test("a mount is known by its ID, and only where there is none by its device", () => {
+  assert.equal(mountFrom("pos:\t0\nflags:\t02100000\nmnt_id:\t27\nino:\t2\n", 40), mountFrom("mnt_id:\t27\n", 41));
+  assert.notEqual(mountFrom("mnt_id:\t27\n", 40), mountFrom("mnt_id:\t28\n", 40));
+  assert.notEqual(mountFrom("pos:\t0\n", 40), mountFrom("pos:\t0\n", 41));
 });

@@ -16,8 +16,23 @@ const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
  */
 const deepest = 32;
 
+/** How many btrfs subvolumes, one in another, are entered at a time. */
+const deepestSubvolumes = 4;
+
 /** Directories up to this size are read at once; a pod can make one whose names would fill the memory. */
 const smallDirectoryBytes = 64 * 1024;
+
+/** Where a directory is: a btrfs moves no directory to another subvolume, except the subvolumes themselves. */
+interface Place {
+  /** The top of the tree, or of the subvolume in it. */
+  readonly top: Descriptor;
+  /** The device number of everything there. */
+  readonly device: number;
+  /** Levels below `top`. */
+  readonly depth: number;
+  /** How many subvolumes of the tree it is in. */
+  readonly subvolumes: number;
+}
 
 /**
  * Removes a tree that may be hostile: a pod filled it, and may still be changing it.
@@ -78,8 +93,9 @@ class TreeRemoval {
     this.#rootDescriptor = root;
     this.#rootMount = mountOf(root);
     await this.#refuseMountedRoot();
+    const place = { top: root, device: deviceOf(root), depth: 0, subvolumes: 0 };
     try {
-      await this.#empty(root, 0, () => calls.rmdir(this.#path));
+      await this.#empty(root, place, () => calls.rmdir(this.#path));
     } catch (error) {
       throw this.#firstError ?? error;
     }
@@ -89,19 +105,19 @@ class TreeRemoval {
   async #refuseMountedRoot(): Promise<void> {
     const parent = await calls.open(dirname(this.#path), O_RDONLY | O_DIRECTORY);
     using _closing = new Closing(parent);
-    if (mountIdOf(parent) !== this.#rootMount.split(" ")[0]) throw busy(this.#path);
+    if (mountOf(parent) !== this.#rootMount) throw busy(this.#path);
   }
 
   /**
    * Removes the contents of the directory, then the directory itself. Some file systems skip entries while others are
    * being removed, so it is read again as long as that removes some.
    */
-  async #empty(directory: Descriptor, depth: number, removeIt: () => Promise<void>): Promise<void> {
+  async #empty(directory: Descriptor, place: Place, removeIt: () => Promise<void>): Promise<void> {
     for (;;) {
       let removed = 0;
       for await (const entry of await entriesOf(directory)) {
         const name = Buffer.from(entry.name, "latin1");
-        if (await this.#removeEntry(directory, { name, isDirectory: entry.isDirectory() }, depth)) removed++;
+        if (await this.#removeEntry(directory, { name, isDirectory: entry.isDirectory() }, place)) removed++;
       }
       try {
         return await removeIt();
@@ -115,33 +131,46 @@ class TreeRemoval {
   async #removeEntry(
     directory: Descriptor,
     { name, isDirectory }: { readonly name: Buffer; readonly isDirectory: boolean },
-    depth: number,
+    place: Place,
   ): Promise<boolean> {
     const path = childPath(directory, name);
-    const enter = async (): Promise<void> => this.#removeDirectory(path, depth + 1);
+    const enter = async (): Promise<void> => this.#removeDirectory(path, { ...place, depth: place.depth + 1 });
     try {
       await (isDirectory ? enterOrUnlink(path, enter) : unlinkOrEnter(path, enter));
       return true;
     } catch (error) {
       const code = errnoOf(error) ?? "UNKNOWN";
       if (code === "ENOENT") return true;
-      const shown = `${this.#path}/${depth > 0 ? "…/" : ""}${name.toString()}`;
+      const shown = `${this.#path}/${directory === this.#rootDescriptor ? "" : "…/"}${name.toString()}`;
       this.#firstError ??= new FileError(code, shown, `${code}: cannot remove '${shown}'`, { cause: error });
       return false;
     }
   }
 
-  async #removeDirectory(path: Buffer, depth: number): Promise<void> {
-    if (depth >= deepest) {
-      const inRoot = Buffer.from(`.removing-${randomBytes(12).toString("hex")}`);
-      await calls.rename(path, childPath(this.#rootDescriptor, inRoot));
+  async #removeDirectory(path: Buffer, place: Place): Promise<void> {
+    if (place.depth >= deepest) {
+      await moveTo(place.top, path);
       return;
     }
     const directory = await openDirectory(path);
     using _closing = new Closing(directory);
     if (mountOf(directory) !== this.#rootMount) throw busy(this.#path);
-    await this.#empty(directory, depth, () => calls.rmdir(path));
+    const device = deviceOf(directory);
+    const subvolumes = place.subvolumes + 1;
+    if (device === place.device) {
+      await this.#empty(directory, place, () => calls.rmdir(path));
+    } else if (subvolumes > deepestSubvolumes) {
+      await moveTo(this.#rootDescriptor, path);
+    } else {
+      // What makes a subvolume needs no privilege, so a pod may have; rmdir(2) removes one that is empty.
+      await this.#empty(directory, { top: directory, device, depth: 0, subvolumes }, () => calls.rmdir(path));
+    }
   }
+}
+
+/** Moves a directory up, where it is found when the directories above it are read again. */
+async function moveTo(top: Descriptor, path: Buffer): Promise<void> {
+  await calls.rename(path, childPath(top, Buffer.from(`.removing-${randomBytes(12).toString("hex")}`)));
 }
 
 /** Removes an empty directory, calls `enter` for another one, and unlinks anything that is no longer a directory. */
@@ -179,16 +208,24 @@ async function entriesOf(directory: Descriptor): Promise<AsyncIterable<Entry> | 
   return await opendir(childPath(directory), { encoding: "latin1" });
 }
 
-/** The mount and device of an open directory: bind mounts share the device, btrfs subvolumes the mount. */
+/** Identifies the mount of an open directory. */
 function mountOf(directory: Descriptor): string {
-  return `${mountIdOf(directory)} ${fstatSync(directory).dev}`;
-}
-
-function mountIdOf(directory: Descriptor): string | undefined {
   // The kernel answers from memory, whatever file system the directory is on; a round trip to another thread would cost
   // ten times as much.
-  const description = readFileSync(`/proc/self/fdinfo/${directory}`, "latin1");
-  return /^mnt_id:\s*([0-9]+)$/m.exec(description)?.[1];
+  return mountFrom(readFileSync(`/proc/self/fdinfo/${directory}`, "latin1"), deviceOf(directory));
+}
+
+/**
+ * Identifies a mount by proc_pid_fdinfo(5). The device does not: bind mounts share it, and each subvolume of a btrfs
+ * has its own in the same mount. It is the last resort where /proc is another one than Linux's. Pure.
+ * @param device st_dev
+ */
+export function mountFrom(description: string, device: number): string {
+  return /^mnt_id:\s*([0-9]+)$/m.exec(description)?.[1] ?? `device ${device}`;
+}
+
+function deviceOf(directory: Descriptor): number {
+  return fstatSync(directory).dev;
 }
 
 /** A path through an open directory, wherever that has been moved. */

@@ -3,10 +3,12 @@ import { linkSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { FileError } from "../../ports/files.ts";
+import { inSubvolume, mountedBtrfs, noBtrfs, subvolumes } from "../../../test/support/btrfs.ts";
 import { HangingStorage, noHangingStorage } from "../../../test/support/hanging-storage.ts";
 import { systemClock } from "../processes/clock.ts";
 import { measuringThreads } from "./measuring-threads.ts";
 import { recentMountOf } from "./mount-table.ts";
+import { systemMounts } from "./mounts.ts";
 import { parseMountInfo } from "./mountinfo.ts";
 import { cgroupLayout, openStatsFiles } from "./stats-files.ts";
 import { testDirectory } from "../processes/testing.ts";
@@ -76,6 +78,29 @@ test("directories of any size are measured whole, on disks and in memory", async
     assert.equal((await files.treeUsage(path, signal))?.inodes, 1504, path);
   }
 });
+
+test(
+  "btrfs subvolumes in a tree count with their contents, and what is mounted in them does not",
+  { skip: noBtrfs() },
+  async () => {
+    using btrfs = mountedBtrfs();
+    const files = await openStatsFiles(systemClock);
+    const tree = `${btrfs.path}/volume`;
+    const inodes = async (): Promise<number | undefined> => (await files.treeUsage(tree, signal))?.inodes;
+    // Each subvolume has a directory above it and a file; files of two subvolumes may have one inode number.
+    const made = 1 + 3 * subvolumes;
+    assert.equal(await inodes(), made);
+    for (const at of ["", `${inSubvolume}/`]) {
+      writeFileSync(`${tree}/${at}linked`, "");
+      linkSync(`${tree}/${at}linked`, `${tree}/${at}again`);
+    }
+    assert.equal(await inodes(), made + 2);
+    const target = `${tree}/${inSubvolume}/mounted`;
+    mkdirSync(target);
+    await systemMounts.mount({ source: "tmpfs", target, fileSystem: "tmpfs", options: [] });
+    assert.equal(await inodes(), made + 2);
+  },
+);
 
 test("mounts in a tree are not accessed", { skip: noHangingStorage ?? false }, async () => {
   using directory = testDirectory();

@@ -22,11 +22,12 @@ import type {
   TreeUsage,
 } from "../../ports/stats-files.ts";
 import { errnoOf } from "../file-error.ts";
-import { currentMountTable, recentMountOf, recentMountTable } from "./mount-table.ts";
-import { fileSystemNumberOf, type MountInfo, mountsBelow, readMountInfo } from "./mountinfo.ts";
+import { currentMountTable, recentMountOf } from "./mount-table.ts";
+import { fileSystemNumberOf, type MountInfo, readMountInfo } from "./mountinfo.ts";
 import { measuringThreads } from "./measuring-threads.ts";
 import { upperDirectories, upperDirectory } from "./overlay-uppers.ts";
-import { inStorage, isRemote, remoteMountOf, usageOf } from "./remote-storage.ts";
+import { inStorage, remoteMountOf, usageOf } from "./remote-storage.ts";
+import { TreeBounds } from "./tree-bounds.ts";
 
 const cgroupRoot = "/sys/fs/cgroup";
 /** The unit of st_blocks, whatever the file system's own block size. */
@@ -227,13 +228,6 @@ async function mountedDevices(): Promise<MountedDevice[]> {
   return [...new Map(blocks.map(({ source, device }) => [source, { source, number: device }])).values()];
 }
 
-function mountTargets(root: string): ReadonlySet<string> {
-  const below = mountsBelow(recentMountTable(), root);
-  // A mount on the root itself is measured, unless it is remote.
-  const isOff = ({ target, fileSystem }: MountInfo): boolean => target !== root || isRemote(fileSystem);
-  return new Set(below.filter(isOff).map(({ target }) => target));
-}
-
 /** One call of a walk at a time, all for the file system on which it is. */
 type Walk = <T>(call: () => Promise<T>) => Promise<T>;
 
@@ -254,23 +248,20 @@ async function treeUsage(path: string, signal: AbortSignal): Promise<TreeUsage |
   const parent = await walkOn(realPaths.get(top) ?? top)(() => realPathOf(top)).catch(noneUnlessLate);
   if (parent === undefined) return undefined;
   const root = join(parent, basename(path));
-  const mounts = mountTargets(root);
+  const bounds = new TreeBounds(root);
   const walk = walkOn(root);
-  const seen = new Set<number>();
+  const seen = new Set<string>();
   let [bytes, inodes] = [0, 0];
-  let device: number | undefined;
   const pending: CountedDirectory[] = [];
   const count = async (at: string): Promise<void> => {
-    // Not accessed: a dead server would block the thread.
-    if (mounts.has(at)) return;
+    if (bounds.isMount(at)) return;
     const info = await walk(() => lstat(at)).catch(noneUnlessLate);
-    if (info === undefined) return;
-    device ??= info.dev;
-    if (info.dev !== device) return;
+    if (info === undefined || !bounds.includes(at, info.dev)) return;
     const isDirectory = info.isDirectory();
     if (!isDirectory && info.nlink > 1) {
-      if (seen.has(info.ino)) return;
-      seen.add(info.ino);
+      const file = `${info.dev} ${info.ino}`;
+      if (seen.has(file)) return;
+      seen.add(file);
     }
     bytes += info.blocks * blockBytes;
     inodes++;
@@ -290,7 +281,7 @@ async function treeUsage(path: string, signal: AbortSignal): Promise<TreeUsage |
     }
   }
   signal.throwIfAborted();
-  return device === undefined ? undefined : { bytes, inodes };
+  return inodes === 0 ? undefined : { bytes, inodes };
 }
 
 interface CountedDirectory {
