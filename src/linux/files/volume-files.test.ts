@@ -51,6 +51,31 @@ test("openBeneath holds the object itself, whatever is renamed afterwards", asyn
   assert.equal(readFileSync(`${opened.mountSource}/mark`, "utf8"), "inside");
 });
 
+test("what the kernel mounts on first access is mounted, and its own directories are opened", async (t) => {
+  if (needsRoot() !== false) return t.skip("needs root");
+  using directory = testDirectory();
+  const volume = directory.join("v");
+  mkdirSync(volume);
+  // The only automount that needs no server: a debugfs mounts a tracefs at its directory `tracing`.
+  try {
+    execFileSync("mount", ["-t", "debugfs", "debugfs", volume], { stdio: "pipe" });
+  } catch {
+    return t.skip("no debugfs can be mounted");
+  }
+  try {
+    if (!existsSync(`${volume}/tracing`)) return t.skip("the kernel's debugfs has no automount");
+    for (const path of ["tracing", "tracing/events"]) {
+      {
+        await using opened = await systemVolumeFiles.openBeneath(volume, path);
+        assert.notEqual(opened.device, lstatSync(volume).dev, path);
+      }
+      execFileSync("umount", [`${volume}/tracing`]);
+    }
+  } finally {
+    execFileSync("umount", ["--recursive", volume]);
+  }
+});
+
 test("links inside a volume are followed while they stay inside", async () => {
   using directory = testDirectory();
   const volume = directory.join("v");

@@ -79,7 +79,7 @@ export class Walk {
     const path = childPath(this.#here(), name);
     let handle: FileHandle;
     try {
-      handle = await open(path, O_PATH | O_NOFOLLOW);
+      handle = await openItself(path);
     } catch (error) {
       // A dangling link stays: its target was not requested.
       if (errnoOf(error) !== "ENOENT" || inLink || !this.#makes) throw error;
@@ -105,9 +105,9 @@ export class Walk {
       await mkdir(path, this.#createMode);
     } catch (error) {
       if (errnoOf(error) !== "EEXIST") throw error;
-      return await open(path, O_PATH | O_NOFOLLOW);
+      return await openItself(path);
     }
-    const handle = await open(path, O_PATH | O_NOFOLLOW);
+    const handle = await openItself(path);
     // Undoes the umask. Through the descriptor: by name it could be another object by now.
     if ((await handle.stat()).isDirectory()) await chmod(descriptorPath(handle.fd), this.#createMode);
     return handle;
@@ -129,6 +129,17 @@ export class Walk {
 
   #leadsOut(): FileError {
     return new FileError("EXDEV", this.#root, `EXDEV: the path leads out of the volume '${this.#root}'`);
+  }
+}
+
+/** Opens what is there, also a link. Where something is mounted on first access, that is mounted and opened. */
+async function openItself(path: string): Promise<FileHandle> {
+  try {
+    // O_PATH alone mounts nothing, and opens the directory below (openat(2)); NFSv4 does so for each export in another.
+    return await open(path, O_PATH | O_NOFOLLOW | O_DIRECTORY);
+  } catch (error) {
+    if (!["ENOTDIR", "ELOOP"].includes(errnoOf(error) ?? "")) throw error;
+    return await open(path, O_PATH | O_NOFOLLOW);
   }
 }
 
