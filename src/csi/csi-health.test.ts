@@ -58,5 +58,7 @@ test("many problems are counted, and each volume is named once", () => {
 
 test("a mounted volume without a legible data file is a warning with its path", () => {
   const unknown = ["/var/lib/kubelet/pods/u1/volumes/kubernetes.io~csi/pv-1"];
-  assert.deepEqual(details({ unknown }), [`! mounted, but the data file is missing or damaged: ${unknown[0] ?? ""}`]);
+  assert.deepEqual(details({ unknown }), [
+    `! volumes are unknown, because a data file or a directory is damaged: ${unknown[0] ?? ""}`,
+  ]);
 });

@@ -67,7 +67,7 @@ export function csiHealth(nowMs: number, state: CsiState): SubsystemHealth[] {
   }
   if (unwanted.length > 0) warn(`staged, but used by no pod: ${list(unwanted.map(nameOf))}`, remedies.staged);
   if (unknown.length > 0) {
-    warn(`mounted, but the data file is missing or damaged: ${list(unknown)}`, remedies.unknown);
+    warn(`volumes are unknown, because a data file or a directory is damaged: ${list(unknown)}`, remedies.unknown);
   }
   return lines;
 }

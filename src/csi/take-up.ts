@@ -4,7 +4,7 @@ import type { DeviceMounts } from "./device-mounts.ts";
 import { csiDirectoryName, type CsiNames } from "./names.ts";
 import type { LabelDecision, Publications } from "./publications.ts";
 import { stagedBlockFiles, StagedMountFiles } from "./staged-files.ts";
-import type { VolumeData } from "./volume-data.ts";
+import { loadVolumeData, type VolumeData } from "./volume-data.ts";
 
 /** Which volume of which driver it is. */
 export interface VolumeIdentity {
@@ -29,6 +29,38 @@ export interface TakeUpParts {
 /** A pod's volume, as a holder of what it is published from. */
 export function holderOf(uid: string, name: string): string {
   return `${uid}/${name}`;
+}
+
+/** Names in a directory. Not whole: it cannot be listed, and these are only those in which something is mounted. */
+export interface NamesIn {
+  readonly names: readonly string[];
+  readonly isWhole: boolean;
+}
+
+/** The subdirectories of a directory. @throws if neither it nor the table of mounts can be read */
+export async function namesIn(
+  { files, mounts }: Pick<TakeUpParts, "files" | "mounts">,
+  directory: string,
+): Promise<NamesIn> {
+  try {
+    const entries = await files.list(directory);
+    return { names: entries.filter(({ type }) => type === "directory").map(({ name }) => name), isWhole: true };
+  } catch {
+    const targets = (await mounts.below(directory)).filter(({ target }) => target !== directory);
+    const names = targets.map(({ target }) => target.slice(directory.length + 1).split("/", 1)[0] ?? "");
+    return { names: [...new Set(names)], isWhole: false };
+  }
+}
+
+/** Undefined: there is none that can be read, for whatever reason. */
+export async function dataIn(files: Pick<Files, "read">, directory: string): Promise<VolumeData | undefined> {
+  return await loadVolumeData(files, directory).catch(() => undefined);
+}
+
+/** Whether something is mounted at or below one of the paths. */
+export async function isAnyMounted(mounts: Pick<Mounts, "below">, paths: readonly string[]): Promise<boolean> {
+  for (const path of paths) if ((await mounts.below(path)).length > 0) return true;
+  return false;
 }
 
 /** A staged file system that an earlier run left. */
@@ -56,24 +88,58 @@ export function takeUpPublished(
 /**
  * A device that an earlier run left, for every pod that has it.
  * @param stagesHere as for DeviceMounts.found
+ * @returns false: pods may have it that are not known, or in which it is not found, because of a damaged or full disk
  */
 export async function takeUpBlock(
   parts: TakeUpParts,
   name: string,
   id: VolumeIdentity,
   stagesHere = true,
-): Promise<void> {
-  const { files, names, devices } = parts;
+): Promise<boolean> {
+  const { names, devices } = parts;
   const { driver, handle } = id;
   const volume = { driver, handle, name, mode: "Block", stagingPath: names.blockStaging(name) } as const;
   devices.found(volume, stagedBlockFiles(parts, names), stagesHere);
-  for (const { name: uid } of await files.list(names.blockPublishDirectory(name))) {
-    // A published volume without a link in its pod would never be found there, and never torn down.
-    const directory = `${names.pods}/${uid}/volumeDevices/${csiDirectoryName}`;
+  return await takeUpPublishedBlock(parts, name, id);
+}
+
+/** The same without what it is published from. */
+export async function takeUpPublishedBlock(parts: TakeUpParts, name: string, id: VolumeIdentity): Promise<boolean> {
+  const { names } = parts;
+  const published = await publishedTo(parts, name);
+  let isWhole = published.isWhole;
+  for (const uid of published.names) {
+    const place = { directory: `${names.pods}/${uid}/volumeDevices/${csiDirectoryName}`, uid, name };
+    isWhole = (await isLinked(parts, place)) && isWhole;
+    takeUpPublished(parts, uid, name, id);
+  }
+  return isWhole;
+}
+
+/** UIDs of the pods with the device. */
+async function publishedTo(parts: TakeUpParts, name: string): Promise<NamesIn> {
+  const directory = parts.names.blockPublishDirectory(name);
+  try {
+    return { names: (await parts.files.list(directory)).map((entry) => entry.name), isWhole: true };
+  } catch {
+    const mounted = [directory, parts.names.blockGlobalMap(name)].map((at) => namesIn(parts, at));
+    const names = (await Promise.all(mounted)).flatMap((each) => each.names);
+    return { names: [...new Set(names)], isWhole: false };
+  }
+}
+
+/** A published volume without a link in its pod would never be found there, and never torn down. */
+async function isLinked(
+  { files, names }: TakeUpParts,
+  { directory, uid, name }: { readonly directory: string; readonly uid: string; readonly name: string },
+): Promise<boolean> {
+  try {
     if ((await files.stat(`${directory}/${name}`)) === undefined) {
       await files.makeDirectory(directory, 0o750);
       await files.symlink(names.blockPublish(name, uid), `${directory}/${name}`);
     }
-    takeUpPublished(parts, uid, name, id);
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -7,16 +7,22 @@ import type { Logger } from "../ports/log.ts";
 import type { MountPoint, Mounts } from "../ports/mounts.ts";
 import type { DeviceMounts } from "./device-mounts.ts";
 import type { DriverStore } from "./driver-store.ts";
-import { csiDirectoryName, type CsiNames, parseUniqueVolumeName, uniqueVolumeName } from "./names.ts";
+import { type CsiNames, parseUniqueVolumeName, uniqueVolumeName } from "./names.ts";
 import type { Publications } from "./publications.ts";
 import { removeBlockFiles, StagedMountFiles } from "./staged-files.ts";
-import { holderOf, takeUpBlock, takeUpPublished, takeUpStaged, type VolumeIdentity } from "./take-up.ts";
-
-/** Something of a driver on disk, without a legible data file. */
-export type UnknownVolume =
-  | { readonly kind: "staged"; readonly driver: string; readonly directory: string }
-  | { readonly kind: "published"; readonly uid: string; readonly name: string }
-  | { readonly kind: "block"; readonly name: string };
+import {
+  dataIn,
+  holderOf,
+  identityOf,
+  isAnyMounted,
+  takeUpBlock,
+  takeUpPublished,
+  takeUpPublishedBlock,
+  takeUpStaged,
+  type VolumeIdentity,
+} from "./take-up.ts";
+import { isPart, mayBeBlock, mayHoldMounts, mountedAt, pathOf, type UnknownVolume } from "./unknown-volume.ts";
+import { inPlace } from "./volumes-at-start.ts";
 
 export interface UnknownVolumesDependencies {
   readonly files: Files;
@@ -52,7 +58,7 @@ export class UnknownVolumes {
     this.#deps = deps;
   }
 
-  /** Paths of those that are mounted. */
+  /** Paths of those that are mounted, and of directories that may hold some. */
   get paths(): readonly string[] {
     return this.#unknown.map((volume) => this.#pathOf(volume));
   }
@@ -92,7 +98,7 @@ export class UnknownVolumes {
    */
   async clearUnstaged(signal: AbortSignal): Promise<void> {
     // Where a device is staged, its handle does not show.
-    if (this.#unknown.some(({ kind }) => kind === "block")) return;
+    if (this.#unknown.some(mayBeBlock)) return;
     for (const unique of this.#deps.listed()) {
       const parsed = parseUniqueVolumeName(unique);
       if (parsed !== undefined && (await this.#isUnstaged(parsed, signal))) this.#cleared.add(unique);
@@ -129,9 +135,9 @@ export class UnknownVolumes {
     const { mounts, devices } = this.#deps;
     const found: MountPoint[] = [];
     for (const volume of this.#unknown) {
-      if (volume.kind === "published") found.push(...(await mounts.below(this.#pathOf(volume))));
+      if (mayHoldMounts(volume)) found.push(...(await mounts.below(this.#pathOf(volume))));
     }
-    const hasBlock = this.#unknown.some(({ kind }) => kind === "block");
+    const hasBlock = this.#unknown.some(mayBeBlock);
     const paths = new Set<string>();
     for (const { mode, stagingPath } of devices.volumes) {
       if (mode === "Block" ? hasBlock : await this.#mayBeSource(stagingPath, found)) paths.add(stagingPath);
@@ -157,9 +163,19 @@ export class UnknownVolumes {
     const left: UnknownVolume[] = [];
     // While they are looked at, what is staged may be what another one is published from.
     this.#unknown = found;
-    for (const volume of found) if (!(await this.#looksSettled(volume, signal))) left.push(volume);
+    const pending = [...found];
+    for (const volume of pending) {
+      if (volume.kind === "unlisted" && volume.what !== "device") {
+        const within = await inPlace(this.#deps, volume).catch(() => undefined);
+        if (within === undefined) left.push(volume);
+        pending.push(...(within ?? []));
+        this.#unknown = pending;
+      } else if (!(await this.#looksSettled(volume, signal))) {
+        left.push(volume);
+      }
+    }
     this.#unknown = left;
-    for (const path of this.paths) if (!before.includes(path)) this.#tell(path);
+    for (const volume of left) if (!before.includes(this.#pathOf(volume))) this.#tell(volume);
   }
 
   async lookAgain(signal: AbortSignal): Promise<void> {
@@ -202,7 +218,11 @@ export class UnknownVolumes {
   }
 
   async #isSettled(volume: UnknownVolume, signal: AbortSignal | undefined): Promise<boolean> {
+    if (volume.kind === "unlisted") return await this.#isTakenUp(volume.name);
     if (volume.kind === "staged" && (await this.#takeUpStaged(volume))) return true;
+    if (volume.kind === "block" && (await dataIn(this.#deps.files, this.#deps.names.blockData(volume.name)))) {
+      return await this.#isTakenUp(volume.name);
+    }
     if (!(await this.#isMounted(volume))) {
       // It is nobody's: only empty directories and the damaged file are left.
       await this.#removeLeft(volume);
@@ -212,16 +232,31 @@ export class UnknownVolumes {
     if (volume.kind === "block") {
       const known = await this.#byObject(volume.name, signal);
       if (known === undefined) return false;
-      await takeUpBlock(this.#deps, volume.name, known);
+      const isWhole = await takeUpBlock(this.#deps, volume.name, known);
       this.#keepPublished(known, ({ name }) => name === volume.name);
-      return true;
+      return isWhole;
     }
     const { uid, name } = volume;
-    const known = (await this.identify(uid, name)) ?? (await this.#byObject(name, signal));
+    const data = await dataIn(this.#deps.files, this.#pathOf(volume));
+    const known =
+      (data && identityOf(data)) ?? (await this.identify(uid, name)) ?? (await this.#byObject(name, signal));
     if (known === undefined) return false;
     takeUpPublished(this.#deps, uid, name, known);
     this.#keepPublished(known, (each) => each.uid === uid && each.name === name);
     return true;
+  }
+
+  /** A device whose data file is legible, for all its pods; what is gone meanwhile is. */
+  async #isTakenUp(name: string): Promise<boolean> {
+    const { devices, files, names } = this.#deps;
+    const data = await dataIn(files, names.blockData(name));
+    const known = devices.volumes.find((volume) => volume.mode === "Block" && volume.name === name);
+    const id = known ?? (data && identityOf(data));
+    if (id === undefined) return true;
+    const isStaged = devices.stagingPath(id.driver, id.handle) !== undefined;
+    const isWhole = await (isStaged ? takeUpPublishedBlock : takeUpBlock)(this.#deps, name, id);
+    this.#keepPublished(id, (each) => each.name === name);
+    return isWhole;
   }
 
   /** What was known late counts as published and in use until it is unpublished, whatever its pod has released. */
@@ -250,16 +285,19 @@ export class UnknownVolumes {
 
   async #isMounted(volume: UnknownVolume): Promise<boolean> {
     const { mounts, names } = this.#deps;
-    const own = volume.kind === "block" ? names.blockPlaces(volume.name) : [this.#pathOf(volume)];
-    for (const path of own) if ((await mounts.below(path)).length > 0) return true;
-    return false;
+    return await isAnyMounted(
+      mounts,
+      volume.kind === "block" ? names.blockPlaces(volume.name) : [this.#pathOf(volume)],
+    );
   }
 
   /** The directory's name is the hash of the handle. */
   async #takeUpStaged({ driver, directory }: UnknownVolume & { readonly kind: "staged" }): Promise<boolean> {
-    const { publications, names, listed, devices } = this.#deps;
+    const { files, publications, names, listed, devices } = this.#deps;
     const prefix = uniqueVolumeName(driver, "");
+    const data = await dataIn(files, directory);
     const volumes: VolumeIdentity[] = [
+      ...(data?.driverName === driver ? [identityOf(data)] : []),
       ...publications.all().flatMap(({ publication }) => (publication.driver === driver ? [publication] : [])),
       ...listed().flatMap((unique) => {
         return unique.startsWith(prefix) ? [{ driver, handle: unique.slice(prefix.length) }] : [];
@@ -327,27 +365,22 @@ export class UnknownVolumes {
   }
 
   #pathOf(volume: UnknownVolume): string {
-    const { names } = this.#deps;
-    if (volume.kind === "staged") return volume.directory;
-    if (volume.kind === "block") return names.blockDirectory(volume.name);
-    return `${names.pods}/${volume.uid}/volumes/${csiDirectoryName}/${volume.name}`;
+    return pathOf(this.#deps.names, volume);
   }
 
-  #tell(path: string): void {
+  #tell(volume: UnknownVolume): void {
     const { journal, log } = this.#deps;
-    const message = `the data file of a mounted volume is missing or damaged: nothing is detached that it could be: ${path}`;
-    journal.record({ kind: "note", what: "VolumeUnknown", message });
-    log.warn("data file of a mounted volume is missing or damaged", { path });
+    const path = this.#pathOf(volume);
+    const isDirectory = volume.kind === "unlisted";
+    const why = isDirectory
+      ? "a directory of volumes is damaged"
+      : "the data file of a mounted volume is missing or damaged";
+    journal.record({
+      kind: "note",
+      what: "VolumeUnknown",
+      message: `${why}: nothing is detached that it could be: ${path}`,
+    });
+    if (isDirectory) log.warn("directory of volumes is damaged", { path });
+    else log.warn("data file of a mounted volume is missing or damaged", { path });
   }
-}
-
-async function mountedAt(mounts: Pick<Mounts, "below">, path: string): Promise<MountPoint | undefined> {
-  return (await mounts.below(path)).findLast(({ target }) => target === path);
-}
-
-/** Whether both mounts are of one file system, and the first shows what the second does, or a part of it. */
-function isPart(mount: MountPoint, whole: MountPoint): boolean {
-  if (mount.device === undefined || mount.device !== whole.device) return false;
-  const [part = "/", root = "/"] = [mount.root, whole.root];
-  return part === root || root === "/" || part.startsWith(`${root}/`);
 }

@@ -1,33 +1,95 @@
-import { type DirectoryEntry, type Files, removeEmpty } from "../ports/files.ts";
+import { removeEmpty } from "../ports/files.ts";
 import { csiDirectoryName } from "./names.ts";
-import { identityOf, takeUpBlock, takeUpPublished, type TakeUpParts, takeUpStaged } from "./take-up.ts";
-import type { UnknownVolume } from "./unknown-volumes.ts";
-import { loadVolumeData, type VolumeData } from "./volume-data.ts";
+import {
+  dataIn,
+  identityOf,
+  isAnyMounted,
+  namesIn,
+  takeUpBlock,
+  takeUpPublished,
+  type TakeUpParts,
+  takeUpStaged,
+} from "./take-up.ts";
+import type { UnknownVolume, UnlistedPlace } from "./unknown-volume.ts";
+import type { VolumeData } from "./volume-data.ts";
 
 /** Subdirectories other than those of block volumes; a PersistentVolume may have such a name, and is then in it as well. */
 const notVolumes: ReadonlySet<string> = new Set(["staging", "publish"]);
 
 /**
  * Finds the volumes that an earlier run left on disk: they are, or may be, staged and published. Nothing below a mount
- * point is read, because a dead server would block the start.
- * @returns those without a legible data file
+ * point is read, because a dead server would block the start. What a damaged directory or a full disk hides is unknown,
+ * too: no volume ends the start.
+ * @returns those without a legible data file, and places that cannot be listed
  */
 export async function takeUpVolumes(parts: TakeUpParts): Promise<readonly UnknownVolume[]> {
-  const { files, names, devices } = parts;
-  const unknown: UnknownVolume[] = [];
-  for (const { name: driver } of await directoriesOf(files, names.plugin)) {
+  const { names, devices } = parts;
+  const drivers = await namesIn(parts, names.plugin);
+  const unknown: UnknownVolume[] = drivers.isWhole ? [] : [placeOf(parts, "drivers")];
+  for (const driver of drivers.names) {
     if (driver === "volumeDevices") unknown.push(...(await takeUpBlocks(parts)));
     else unknown.push(...(await takeUpDriver(parts, driver)));
   }
   // Inline volumes are never staged; they are found when their pods are synced.
-  const withMounts = devices.volumes.length === 0 ? await podsWithMounts(parts).catch(() => undefined) : undefined;
-  const pods = withMounts ?? (await directoriesOf(files, names.pods)).map(({ name }) => name);
-  for (const uid of pods) unknown.push(...(await takeUpPod(parts, uid)));
+  const isMountedOnly = devices.volumes.length === 0 && unknown.length === 0;
+  const withMounts = isMountedOnly ? await podsWithMounts(parts).catch(() => undefined) : undefined;
+  const pods = withMounts === undefined ? await namesIn(parts, names.pods) : { names: [...withMounts], isWhole: true };
+  if (!pods.isWhole) unknown.push(placeOf(parts, "pods"));
+  for (const uid of pods.names) unknown.push(...(await takeUpPod(parts, uid)));
   return unknown;
 }
 
-async function directoriesOf(files: Pick<Files, "list">, directory: string): Promise<readonly DirectoryEntry[]> {
-  return (await files.list(directory)).filter(({ type }) => type === "directory");
+/**
+ * What is in a place that could not be listed at the start, as far as it is not known; looking at it takes it up.
+ * @throws FileError while it still cannot be listed
+ */
+export async function inPlace(parts: TakeUpParts, place: UnlistedPlace): Promise<readonly UnknownVolume[]> {
+  const { names, devices, publications } = parts;
+  const { what, name, path } = place;
+  const list = async (directory: string): Promise<readonly string[]> =>
+    (await parts.files.list(directory)).filter(({ type }) => type === "directory").map((entry) => entry.name);
+  if (what === "pods") return (await list(path)).map((uid) => placeOf(parts, "pod", uid));
+  if (what === "drivers") {
+    const drivers = await list(path);
+    return drivers.map((each) =>
+      each === "volumeDevices" ? placeOf(parts, "devices") : placeOf(parts, "driver", each),
+    );
+  }
+  if (what === "driver") {
+    const known = new Set(devices.volumes.map(({ stagingPath }) => stagingPath));
+    const directories = (await list(path)).map((hash) => `${path}/${hash}`);
+    return directories.flatMap((directory) =>
+      known.has(`${directory}/globalmount`) ? [] : [{ kind: "staged", driver: name, directory }],
+    );
+  }
+  if (what === "devices") {
+    const known = new Set(devices.volumes.flatMap((volume) => (volume.mode === "Block" ? [volume.name] : [])));
+    const volumes = (await list(path)).filter((each) => !known.has(each) && !notVolumes.has(each));
+    return volumes.map((each) => ({ kind: "block", name: each }));
+  }
+  const volumes = (await list(path)).filter((each) => publications.get(name, each) === undefined);
+  await parts.files.list(podPlaces(names, name).devices);
+  return volumes.map((each) => ({ kind: "published", uid: name, name: each }));
+}
+
+function placeOf({ names }: Pick<TakeUpParts, "names">, what: UnlistedPlace["what"], name = ""): UnlistedPlace {
+  const paths = {
+    drivers: names.plugin,
+    driver: `${names.plugin}/${name}`,
+    devices: `${names.plugin}/volumeDevices`,
+    device: names.blockPublishDirectory(name),
+    pods: names.pods,
+    pod: podPlaces(names, name).volumes,
+  };
+  return { kind: "unlisted", what, name, path: paths[what] };
+}
+
+function podPlaces(
+  { pods }: TakeUpParts["names"],
+  uid: string,
+): { readonly volumes: string; readonly devices: string } {
+  const pod = `${pods}/${uid}`;
+  return { volumes: `${pod}/volumes/${csiDirectoryName}`, devices: `${pod}/volumeDevices/${csiDirectoryName}` };
 }
 
 /** UIDs of pods with mounted volumes of drivers. */
@@ -41,25 +103,27 @@ async function podsWithMounts({ mounts, names }: TakeUpParts): Promise<ReadonlyS
 }
 
 async function takeUpDriver(parts: TakeUpParts, driver: string): Promise<readonly UnknownVolume[]> {
-  const { files, names } = parts;
-  const unknown: UnknownVolume[] = [];
-  for (const { name: hash } of await directoriesOf(files, `${names.plugin}/${driver}`)) {
-    const directory = `${names.plugin}/${driver}/${hash}`;
-    const data = await loadVolumeData(files, directory);
+  const { names } = parts;
+  const place = placeOf(parts, "driver", driver);
+  const staged = await namesIn(parts, place.path);
+  const unknown: UnknownVolume[] = staged.isWhole ? [] : [place];
+  for (const hash of staged.names) {
+    const directory = `${place.path}/${hash}`;
+    const data = await dataIn(parts.files, directory);
     // A data file only counts in the directory that belongs to its content.
     if (data !== undefined && names.staged(data.driverName, data.volumeHandle) === directory) {
       takeUpStaged(parts, directory, identityOf(data));
       continue;
     }
     // What cannot be removed must not keep the node from starting.
-    if (data === undefined) await removeUnfinished(parts, directory).catch(() => {});
+    if (data === undefined) await removeUnstaged(parts, directory).catch(() => {});
     unknown.push({ kind: "staged", driver, directory });
   }
   return unknown;
 }
 
 /** A run that ended before it wrote the data file has not called the driver. */
-async function removeUnfinished(
+async function removeUnstaged(
   { files, mounts }: Pick<TakeUpParts, "files" | "mounts">,
   directory: string,
 ): Promise<void> {
@@ -72,21 +136,28 @@ async function removeUnfinished(
 async function takeUpBlocks(parts: TakeUpParts): Promise<readonly UnknownVolume[]> {
   const { files, names } = parts;
   const known: { readonly name: string; readonly data: VolumeData; readonly isStagedHere: boolean }[] = [];
-  const unknown: UnknownVolume[] = [];
-  const stagings = new Set((await files.list(names.blockStagings)).map(({ name }) => name));
-  for (const { name } of await directoriesOf(files, `${names.plugin}/volumeDevices`)) {
+  const place = placeOf(parts, "devices");
+  const devices = await namesIn(parts, place.path);
+  const unknown: UnknownVolume[] = devices.isWhole ? [] : [place];
+  // Unknown: each may be.
+  const entries = await files.list(names.blockStagings).catch(() => undefined);
+  const stagings = entries && new Set(entries.map(({ name }) => name));
+  for (const name of devices.names) {
     const data = await blockDataOf(parts, name);
     if (data === undefined && !notVolumes.has(name)) unknown.push({ kind: "block", name });
-    else if (data !== undefined) known.push({ name, data, isStagedHere: stagings.has(name) });
+    else if (data !== undefined) known.push({ name, data, isStagedHere: stagings?.has(name) ?? true });
   }
+  const takeUp = async (name: string, data: VolumeData, stagesHere: boolean): Promise<void> => {
+    if (!(await takeUpBlock(parts, name, identityOf(data), stagesHere))) unknown.push(placeOf(parts, "device", name));
+  };
   // Of several PersistentVolumes of one volume, those are staged whose directories are there. A driver may have removed
   // the directory of a single one, and unstaged it or not.
   const staged = known.filter(({ isStagedHere }) => isStagedHere);
-  for (const { name, data } of staged) await takeUpBlock(parts, name, identityOf(data));
+  for (const { name, data } of staged) await takeUp(name, data, true);
   for (const { name, data, isStagedHere } of known) {
     if (isStagedHere) continue;
     const isElsewhere = staged.some((other) => isSame(other.data, data));
-    await takeUpBlock(parts, name, identityOf(data), !isElsewhere);
+    await takeUp(name, data, !isElsewhere);
   }
   return unknown;
 }
@@ -94,22 +165,23 @@ async function takeUpBlocks(parts: TakeUpParts): Promise<readonly UnknownVolume[
 async function blockDataOf({ files, names, mounts }: TakeUpParts, name: string): Promise<VolumeData | undefined> {
   const directory = names.blockData(name);
   // It may be a PersistentVolume's named `data`, and a driver may have mounted something there.
-  const isMounted = async (): Promise<boolean> => (await mounts.below(directory)).length > 0;
-  if (notVolumes.has(name) && (await isMounted().catch(() => true))) return undefined;
-  return await loadVolumeData(files, directory);
+  if (notVolumes.has(name) && (await isAnyMounted(mounts, [directory]).catch(() => true))) return undefined;
+  return await dataIn(files, directory);
 }
 
 async function takeUpPod(parts: TakeUpParts, uid: string): Promise<readonly UnknownVolume[]> {
   const { files, names } = parts;
-  const pod = `${names.pods}/${uid}`;
-  const unknown: UnknownVolume[] = [];
-  for (const { name } of await directoriesOf(files, `${pod}/volumes/${csiDirectoryName}`)) {
-    const data = await loadVolumeData(files, `${pod}/volumes/${csiDirectoryName}/${name}`);
+  const places = podPlaces(names, uid);
+  const volumes = await namesIn(parts, places.volumes);
+  const devices = await files.list(places.devices).catch(() => undefined);
+  const unknown: UnknownVolume[] = volumes.isWhole && devices ? [] : [placeOf(parts, "pod", uid)];
+  for (const name of volumes.names) {
+    const data = await dataIn(files, `${places.volumes}/${name}`);
     if (data === undefined) unknown.push({ kind: "published", uid, name });
     else takeUpPublished(parts, uid, name, identityOf(data));
   }
-  for (const { name } of await files.list(`${pod}/volumeDevices/${csiDirectoryName}`)) {
-    const data = await loadVolumeData(files, names.blockData(name));
+  for (const { name } of devices ?? []) {
+    const data = await dataIn(files, names.blockData(name));
     if (data !== undefined) takeUpPublished(parts, uid, name, identityOf(data));
   }
   return unknown;

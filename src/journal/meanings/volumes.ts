@@ -132,7 +132,9 @@ export const volumeMeanings = {
     remedy: "Unmount and remove them by hand once you know their owner.",
   },
   VolumeUnknown: {
-    means: "A CSI volume is mounted, and its data file is missing or damaged: its driver and handle are unknown.",
+    means:
+      "A CSI volume is mounted, and its data file is missing or damaged, or a directory of volumes cannot be listed: " +
+      "which volumes of which drivers these are is unknown.",
     remedy:
       "Nothing is detached that it could be; unmount it once no pod uses it, if podwright does not find its owner.",
   },
