@@ -1,11 +1,18 @@
+import { removeUnfinished } from "../base/unfinished-files.ts";
 import { type Files, removeEmpty } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { Remains } from "./device-mounts.ts";
 import { dataFileName } from "./volume-data.ts";
 
 export interface RemovalDependencies {
-  readonly files: Pick<Files, "remove" | "stat">;
+  readonly files: Pick<Files, "list" | "remove" | "stat">;
   readonly mounts: Pick<Mounts, "below">;
+}
+
+/** Removes a data file, and what a kill has left of one that was being written: its directory would never be empty. */
+export async function removeVolumeData(files: Pick<Files, "list" | "remove">, directory: string): Promise<void> {
+  await files.remove(`${directory}/${dataFileName}`);
+  await removeUnfinished(files, directory);
 }
 
 /**
@@ -25,7 +32,7 @@ export async function removeVolumeDirectory(
   // Content belongs to the driver, or to a pod; so does a file, of which the kubelet creates none here.
   if ((await files.stat(target))?.type === "file") return "content";
   if (!(await removeEmpty(files, target))) return "content";
-  await files.remove(`${directory}/${dataFileName}`);
+  await removeVolumeData(files, directory);
   await removeEmpty(files, directory);
   return "nothing";
 }

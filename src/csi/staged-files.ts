@@ -3,11 +3,11 @@ import { removeEmpty } from "../ports/files.ts";
 import { isMountPoint, type Mounts } from "../ports/mounts.ts";
 import type { Remains, StageableVolume, StagedFiles } from "./device-mounts.ts";
 import type { CsiNames } from "./names.ts";
-import { removeVolumeDirectory } from "./removal.ts";
-import { dataFileName, saveVolumeData } from "./volume-data.ts";
+import { removeVolumeData, removeVolumeDirectory } from "./removal.ts";
+import { saveVolumeData } from "./volume-data.ts";
 
 export interface StagedFilesParts {
-  readonly files: Pick<Files, "makeDirectory" | "writeAtomic" | "remove" | "stat">;
+  readonly files: Pick<Files, "list" | "makeDirectory" | "writeAtomic" | "remove" | "stat">;
   readonly mounts: Pick<Mounts, "below">;
 }
 
@@ -30,7 +30,7 @@ export class StagedMountFiles implements StagedFiles {
   async remove(): Promise<Remains> {
     const remains = await removeVolumeDirectory(this.#parts, this.#directory, this.#target);
     // Otherwise each start would unstage it again.
-    if (remains === "content") await this.#parts.files.remove(`${this.#directory}/${dataFileName}`);
+    if (remains === "content") await removeVolumeData(this.#parts.files, this.#directory);
     return remains;
   }
 
@@ -65,7 +65,7 @@ export async function removeBlockFiles(
   await removeEmpty(files, names.blockPublishDirectory(name));
   const isEmpty = await removeEmpty(files, names.blockStaging(name));
   if (!(await removeEmpty(files, names.blockGlobalMap(name)))) return "content";
-  await files.remove(`${names.blockData(name)}/${dataFileName}`);
+  await removeVolumeData(files, names.blockData(name));
   await removeEmpty(files, names.blockData(name));
   await removeEmpty(files, names.blockDirectory(name));
   return isEmpty ? "nothing" : "content";

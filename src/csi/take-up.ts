@@ -1,3 +1,4 @@
+import { removeUnfinished } from "../base/unfinished-files.ts";
 import type { Files } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { DeviceMounts } from "./device-mounts.ts";
@@ -50,6 +51,18 @@ export async function namesIn(
     const names = targets.map(({ target }) => target.slice(directory.length + 1).split("/", 1)[0] ?? "");
     return { names: [...new Set(names)], isWhole: false };
   }
+}
+
+/**
+ * The data file of an earlier run, in whose directory nothing is being written yet. What a kill has left of one is
+ * removed: another kubelet, which takes over here, would not, and its pod would wait for ever.
+ */
+export async function dataAtStart(
+  files: Pick<Files, "list" | "read" | "remove">,
+  directory: string,
+): Promise<VolumeData | undefined> {
+  await removeUnfinished(files, directory).catch(() => {});
+  return await dataIn(files, directory);
 }
 
 /** Undefined: there is none that can be read, for whatever reason. */

@@ -1,7 +1,7 @@
 import { removeEmpty } from "../ports/files.ts";
 import { csiDirectoryName } from "./names.ts";
 import {
-  dataIn,
+  dataAtStart,
   identityOf,
   isAnyMounted,
   namesIn,
@@ -109,7 +109,7 @@ async function takeUpDriver(parts: TakeUpParts, driver: string): Promise<readonl
   const unknown: UnknownVolume[] = staged.isWhole ? [] : [place];
   for (const hash of staged.names) {
     const directory = `${place.path}/${hash}`;
-    const data = await dataIn(parts.files, directory);
+    const data = await dataAtStart(parts.files, directory);
     // A data file only counts in the directory that belongs to its content.
     if (data !== undefined && names.staged(data.driverName, data.volumeHandle) === directory) {
       takeUpStaged(parts, directory, identityOf(data));
@@ -166,7 +166,7 @@ async function blockDataOf({ files, names, mounts }: TakeUpParts, name: string):
   const directory = names.blockData(name);
   // It may be a PersistentVolume's named `data`, and a driver may have mounted something there.
   if (notVolumes.has(name) && (await isAnyMounted(mounts, [directory]).catch(() => true))) return undefined;
-  return await dataIn(files, directory);
+  return await dataAtStart(files, directory);
 }
 
 async function takeUpPod(parts: TakeUpParts, uid: string): Promise<readonly UnknownVolume[]> {
@@ -176,12 +176,12 @@ async function takeUpPod(parts: TakeUpParts, uid: string): Promise<readonly Unkn
   const devices = await files.list(places.devices).catch(() => undefined);
   const unknown: UnknownVolume[] = volumes.isWhole && devices ? [] : [placeOf(parts, "pod", uid)];
   for (const name of volumes.names) {
-    const data = await dataIn(files, `${places.volumes}/${name}`);
+    const data = await dataAtStart(files, `${places.volumes}/${name}`);
     if (data === undefined) unknown.push({ kind: "published", uid, name });
     else takeUpPublished(parts, uid, name, identityOf(data));
   }
   for (const { name } of devices ?? []) {
-    const data = await dataIn(files, names.blockData(name));
+    const data = await dataAtStart(files, names.blockData(name));
     if (data !== undefined) takeUpPublished(parts, uid, name, identityOf(data));
   }
   return unknown;

@@ -1,4 +1,5 @@
 import { invariant } from "../base/invariant.ts";
+import { unfinishedName } from "../base/unfinished-files.ts";
 import type { Clock } from "../ports/clock.ts";
 import {
   type DirectoryEntry,
@@ -97,6 +98,13 @@ export class MemoryFiles implements Files {
     const node = this.#newNode("file", mode);
     node.data = toBytes(data);
     this.#put(place, node);
+  }
+
+  /** As a kill in the midst of {@link writeAtomic}: the temporary file is there. */
+  async leaveUnfinished(path: string): Promise<void> {
+    const name = unfinishedName(this.#lastInode.toString(16));
+    const place = this.#find(`${directoryOf(path)}/${name}`, false);
+    if (place !== undefined) this.#put(place, this.#newNode("file", 0o600));
   }
 
   async write(path: string, data: string | Uint8Array, mode: number): Promise<void> {

@@ -22,6 +22,16 @@ type Door = "files" | "machine" | "plain";
 /** File operations that need disk space. */
 const writing: ReadonlySet<string> = new Set(["write", "writeAtomic", "append", "symlink", "gzip"]);
 
+/** What an operation has done when its process is killed in the midst of it. */
+type CutShort = (operation: string, subject: string) => Promise<void>;
+
+interface Operation {
+  readonly door: Door;
+  readonly name: string;
+  readonly subject: unknown;
+  readonly cutShort: CutShort | undefined;
+}
+
 export interface GateSettings {
   readonly clock: Clock;
   readonly random: SimRandom;
@@ -64,8 +74,11 @@ export class Gate {
     if (diskDelayMaxMs > 0) await clock.sleep("the simulated disk", random.uniform() * diskDelayMaxMs);
   }
 
-  /** Wraps the port's methods that return promises; others, and those in `except`, are passed through. */
-  through<T extends object>(port: T, door: Door, except: readonly string[] = []): T {
+  /**
+   * Wraps the port's methods that return promises; others, and those in `except`, are passed through.
+   * @param cutShort what an operation leaves in which the incarnation dies
+   */
+  through<T extends object>(port: T, door: Door, except: readonly string[] = [], cutShort?: CutShort): T {
     const known = new Map<PropertyKey, unknown>();
     return new Proxy(port, {
       get: (target, name) => {
@@ -76,15 +89,20 @@ export class Gate {
         const method = member.bind(target) as (...given: unknown[]) => Promise<unknown>;
         const guarded = except.includes(name)
           ? method
-          : (...given: unknown[]): Promise<unknown> => this.#pass(door, name, given[0], () => method(...given));
+          : (...given: unknown[]): Promise<unknown> =>
+              this.#pass({ door, name, subject: given[0], cutShort }, () => method(...given));
         known.set(name, guarded);
         return guarded;
       },
     });
   }
 
-  async #pass(door: Door, name: string, subject: unknown, work: () => Promise<unknown>): Promise<unknown> {
-    if (!this.step()) return await never();
+  async #pass({ door, name, subject, cutShort }: Operation, work: () => Promise<unknown>): Promise<unknown> {
+    const isAlive = this.#alive;
+    if (!this.step()) {
+      if (isAlive) await cutShort?.(name, String(subject));
+      return await never();
+    }
     const { clock, random, faults } = this.#settings;
     const { diskDelayMaxMs } = faults();
     if (door === "files" && diskDelayMaxMs > 0) {

@@ -39,7 +39,10 @@ export function portsOf(
   { files, cgroups, mounts, loopDevices, kernelLog, disks, quotas }: SimMachine,
   { world, clock, gate, random, stalls }: SimLife,
 ): KubeletDependencies["ports"] {
-  const guarded = gate.through(files, "files", ["watch", "watchEntries"]);
+  const cutShort = async (operation: string, path: string): Promise<void> => {
+    if (operation === "writeAtomic") await files.leaveUnfinished(path);
+  };
+  const guarded = gate.through(files, "files", ["watch", "watchEntries"], cutShort);
   return {
     clock,
     random,

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { CsiScene, csiSpec, root } from "../../test/support/csi-scene.ts";
+import { podWith } from "../../test/support/pods.ts";
+import type { Pod } from "../api/pod.ts";
+import { simHashing } from "../sim/hashing.ts";
+
+function podOf(uid: string): Pod {
+  const pod = podWith({ containers: [{ name: "app" }] });
+  return { ...pod, metadata: { ...pod.metadata, uid: uid as Pod["metadata"]["uid"] } };
+}
+
+const plugin = `${root}/plugins/kubernetes.io/csi`;
+const ofPod = `${root}/pods/u1/volumes/kubernetes.io~csi/pv`;
+const staged = `${plugin}/d/${simHashing.sha256("h")}`;
+const device = `${plugin}/volumeDevices/pv/data`;
+const cases = [
+  { directory: ofPod, volumeMode: "Filesystem" },
+  { directory: staged, volumeMode: "Filesystem" },
+  { directory: device, volumeMode: "Block" },
+] as const;
+
+async function unfinished(scene: CsiScene): Promise<readonly string[]> {
+  return (await scene.tree()).filter((path) => path.endsWith(".tmp"));
+}
+
+for (const { directory, volumeMode } of cases) {
+  const place = directory.slice(root.length + 1);
+
+  test(`a kill while a data file was written leaves nothing behind the start, in ${place}`, async () => {
+    const scene = new CsiScene();
+    await scene.begin();
+    await scene.setUp(podOf("u1"), csiSpec({ volumeMode }));
+    await scene.files.leaveUnfinished(`${directory}/vol_data.json`);
+    assert.equal((await unfinished(scene)).length, 1);
+    await scene.begin();
+    assert.deepEqual(await unfinished(scene), []);
+    await scene.tearDown("u1");
+    assert.deepEqual(
+      (await scene.tree()).filter((path) => !path.endsWith("/")),
+      [],
+    );
+  });
+
+  test(`a kill before there was a data file leaves nothing, in ${place}`, async () => {
+    const scene = new CsiScene();
+    await scene.files.makeDirectory(directory, 0o750);
+    await scene.files.leaveUnfinished(`${directory}/vol_data.json`);
+    await scene.begin();
+    await scene.tearDown("u1");
+    assert.equal(await scene.files.stat(directory), undefined);
+    assert.deepEqual(scene.effects, []);
+  });
+
+  test(`a volume is removed with what a kill has left of its data file in an earlier run, in ${place}`, async () => {
+    const scene = new CsiScene();
+    await scene.begin();
+    await scene.setUp(podOf("u1"), csiSpec({ volumeMode }));
+    await scene.files.leaveUnfinished(`${directory}/vol_data.json`);
+    await scene.tearDown("u1");
+    assert.equal(await scene.files.stat(directory), undefined);
+  });
+}
