@@ -11,3 +11,10 @@ export type SandboxId = Branded<"SandboxId">;
 export const podUid = (text: string): PodUid => text as PodUid;
 export const containerId = (text: string): ContainerId => text as ContainerId;
 export const sandboxId = (text: string): SandboxId => text as SandboxId;
+
+const uidForm = /^(?:[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$/u;
+
+/** Whether it has the form of a UID that an API server or a kubelet gives; a manifest may name any other. Pure. */
+export function hasUidForm(name: string): boolean {
+  return uidForm.test(name);
+}

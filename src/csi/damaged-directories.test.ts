@@ -121,3 +121,15 @@ test("a device whose link cannot be made on a full disk is linked later, and tor
   await scene.tearDown("u1");
   assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnstageVolume"]);
 });
+
+test("a copy of a pod's directory, as its owner makes to save data, holds no volume", async () => {
+  const scene = await published("Filesystem");
+  const record = "volumes/kubernetes.io~csi/pv/vol_data.json";
+  const text = await scene.files.read(`${pods}/u1/${record}`, 10_000);
+  await scene.files.makeDirectory(`${pods}/u1.bak/volumes/kubernetes.io~csi/pv`, 0o750);
+  await scene.files.write(`${pods}/u1.bak/${record}`, text, 0o644);
+  await damaged(scene, []);
+  await scene.tearDown("u1");
+  await tidy(scene);
+  assert.deepEqual([scene.effects, isListed(scene)], [["nodeUnpublishVolume", "nodeUnstageVolume"], false]);
+});

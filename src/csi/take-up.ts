@@ -55,7 +55,7 @@ export async function namesIn(
 
 /**
  * The data file of an earlier run, in whose directory nothing is being written yet. What a kill has left of one is
- * removed: another kubelet, which takes over here, would not, and its pod would wait for ever.
+ * removed: another kubelet, which takes over here, would not, and its pod would wait forever.
  */
 export async function dataAtStart(
   files: Pick<Files, "list" | "read" | "remove">,

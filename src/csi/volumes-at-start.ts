@@ -1,4 +1,5 @@
 import { removeEmpty } from "../ports/files.ts";
+import { namesPod } from "../runtime/layout/pod-names.ts";
 import { csiDirectoryName } from "./names.ts";
 import {
   dataAtStart,
@@ -19,7 +20,7 @@ const notVolumes: ReadonlySet<string> = new Set(["staging", "publish"]);
 /**
  * Finds the volumes that an earlier run left on disk: they are, or may be, staged and published. Nothing below a mount
  * point is read, because a dead server would block the start. What a damaged directory or a full disk hides is unknown,
- * too: no volume ends the start.
+ * too: no volume prevents the start.
  * @returns those without a legible data file, and places that cannot be listed
  */
 export async function takeUpVolumes(parts: TakeUpParts): Promise<readonly UnknownVolume[]> {
@@ -35,7 +36,7 @@ export async function takeUpVolumes(parts: TakeUpParts): Promise<readonly Unknow
   const withMounts = isMountedOnly ? await podsWithMounts(parts).catch(() => undefined) : undefined;
   const pods = withMounts === undefined ? await namesIn(parts, names.pods) : { names: [...withMounts], isWhole: true };
   if (!pods.isWhole) unknown.push(placeOf(parts, "pods"));
-  for (const uid of pods.names) unknown.push(...(await takeUpPod(parts, uid)));
+  for (const uid of pods.names) if (await isPods(parts, uid)) unknown.push(...(await takeUpPod(parts, uid)));
   return unknown;
 }
 
@@ -48,7 +49,11 @@ export async function inPlace(parts: TakeUpParts, place: UnlistedPlace): Promise
   const { what, name, path } = place;
   const list = async (directory: string): Promise<readonly string[]> =>
     (await parts.files.list(directory)).filter(({ type }) => type === "directory").map((entry) => entry.name);
-  if (what === "pods") return (await list(path)).map((uid) => placeOf(parts, "pod", uid));
+  if (what === "pods") {
+    const places: UnlistedPlace[] = [];
+    for (const uid of await list(path)) if (await isPods(parts, uid)) places.push(placeOf(parts, "pod", uid));
+    return places;
+  }
   if (what === "drivers") {
     const drivers = await list(path);
     return drivers.map((each) =>
@@ -90,6 +95,12 @@ function podPlaces(
 ): { readonly volumes: string; readonly devices: string } {
   const pod = `${pods}/${uid}`;
   return { volumes: `${pod}/volumes/${csiDirectoryName}`, devices: `${pod}/volumeDevices/${csiDirectoryName}` };
+}
+
+/** Not a copy that somebody made of a pod's directory: its data files name volumes that it does not have. */
+async function isPods({ files, mounts, names }: TakeUpParts, uid: string): Promise<boolean> {
+  const isOfPod = await namesPod(files, { rootDirectory: names.rootDirectory }, uid);
+  return isOfPod || (await mounts.below(`${names.pods}/${uid}`)).length > 0;
 }
 
 /** UIDs of pods with mounted volumes of drivers. */

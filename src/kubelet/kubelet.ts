@@ -102,7 +102,7 @@ export class Kubelet {
 
   /** What each subsystem last managed to do and what it waits for. */
   health(): SubsystemHealth[] {
-    const { pleg, probes, acting } = this.#managers;
+    const { pleg, probes, acting, housekeeping } = this.#managers;
     const { ports, cri } = this.#deps;
     const subsystems = {
       pleg,
@@ -111,6 +111,7 @@ export class Kubelet {
       volumesLeft: acting.volumes.left,
       silent: acting.storageWaits.hanging,
       quotas: acting.quotas?.problems ?? [],
+      others: housekeeping.others,
     };
     const rooms = this.#rows.flatMap((row) => row.findings?.() ?? []);
     return [...kubeletHealth(ports.clock.monotonic(), subsystems), ...rooms];

@@ -167,12 +167,11 @@ function buildCgroups(
 }
 
 function buildHousekeeping(
-  { ports, journal, owns, observer }: KubeletDependencies,
+  { owns, observer }: KubeletDependencies,
   { node, housekeepingPeriodMs: periodMs }: KubeletConfig,
   { effects, holdings }: ActingParts,
   knowing: KnowingParts,
 ): Housekeeping {
-  const { clock, files } = ports;
   const { startUp, gate, pleg, cache, workers, killer, syncLoop, endings, unclaimed, checkpoint } = knowing;
   return new Housekeeping({
     effects,
@@ -188,7 +187,7 @@ function buildHousekeeping(
     endings,
     unclaimed,
     owns,
-    leftovers: new PodLeftovers({ clock, files, journal, node, holdings }),
+    leftovers: new PodLeftovers({ ...effects, node, holdings }),
     periodMs,
   });
 }

@@ -73,6 +73,8 @@ class Fixture {
       unclaimed: { clear: () => void this.done.push("nobody is unclaimed") },
       owns: async (uid) => this.owned.has(uid),
       leftovers: {
+        others: [],
+        isPods: async () => true,
         podUids: async () => new Set([...this.left].map((uid) => podUid(uid))),
         remove: async (uid, signal) => {
           this.done.push(`remove ${uid}`);

@@ -36,7 +36,7 @@ export interface HousekeepingDependencies {
   /** Which of the runtime's pods this node may remove. */
   readonly owns: (uid: PodUid) => Promise<boolean>;
   /** Pods with leftovers on disk or in the cgroup tree. */
-  readonly leftovers: Pick<PodLeftovers, "podUids" | "remove">;
+  readonly leftovers: Pick<PodLeftovers, "isPods" | "others" | "podUids" | "remove">;
   readonly periodMs: number;
 }
 
@@ -137,6 +137,11 @@ export class Housekeeping {
     effects.journal.record({ kind: "note", what: "PodsTakenUp", message: takenUpText(found) });
   }
 
+  /** Paths of directories among those of pods that are no pod's. */
+  get others(): readonly string[] {
+    return this.#deps.leftovers.others;
+  }
+
   /** Removes leftovers of removed pods, however long that takes. */
   async removeLeftovers(signal: AbortSignal): Promise<void> {
     await this.#sweep(signal);
@@ -150,7 +155,7 @@ export class Housekeeping {
     for (const uid of await leftovers.podUids()) {
       // A listed pod that could not be inspected yet may be running, on the volumes that are here; one that waits may begin.
       const known = this.#waits(uid) || workers.has(uid) || cache.has(uid) || pleg.isListed(uid);
-      if (known) continue;
+      if (known || !(await leftovers.isPods(uid))) continue;
       endings.take(uid);
       found++;
       // A removal in progress is not waited for again.

@@ -8,6 +8,7 @@ const well: HealthInputs = {
   outstanding: [],
   probes: { workers: 0, probing: 0 },
   volumesLeft: [],
+  others: [],
   silent: [],
   quotas: [],
 };
@@ -43,6 +44,13 @@ test("leftover volumes are a warning that names them and the remedy; without any
   assert.equal(one?.detail, `${volume}: left in place`);
   assert.match(one?.remedy ?? "", /or by hand; a directory is removed within a minute/);
   assert.equal(check([left("a"), left("b"), left("c")])?.detail, `${volume}, and those of 2 other pods: left in place`);
+});
+
+test("directories that are no pod's are named", () => {
+  const check = (others: readonly string[]) =>
+    kubeletHealth(2000, { ...well, others }).find(({ name }) => name === "pod directories");
+  assert.equal(check([]), undefined);
+  assert.equal(check(["/r/pods/x.bak"])?.detail, "no pod's, and left alone: /r/pods/x.bak");
 });
 
 test("volumes that do not respond are reported by their drivers, the longest of each first", () => {

@@ -11,6 +11,9 @@ const plegUnhealthyMs = 3 * 60_000;
 /** Further drivers that do not answer are only counted. */
 const mostSilent = 5;
 
+/** Further directories that are no pod's are only counted. */
+const mostOthers = 5;
+
 /** The health of one subsystem of the kubelet. */
 export interface SubsystemHealth {
   readonly name: string;
@@ -30,6 +33,8 @@ export interface HealthInputs {
   readonly silent: readonly StorageWait[];
   /** Problems of project quotas. */
   readonly quotas: readonly string[];
+  /** Directories among those of pods that are no pod's. */
+  readonly others: readonly string[];
 }
 
 /** Whether PLEG relists, at `now` (monotonic ms). Pure. */
@@ -47,7 +52,7 @@ export function plegHealth(now: number, pleg: HealthInputs["pleg"]): SubsystemHe
 /** The last success of each subsystem and what it waits for, at `now` (monotonic ms). */
 export function kubeletHealth(
   now: number,
-  { pleg, outstanding, probes, volumesLeft, silent, quotas }: HealthInputs,
+  { pleg, outstanding, probes, volumesLeft, silent, quotas, others }: HealthInputs,
 ): SubsystemHealth[] {
   const oldest = outstanding[0];
   const call = oldest && `${oldest.method} ${oldest.detail} for ${seconds(now - oldest.sinceMonotonicMs)}`;
@@ -66,6 +71,7 @@ export function kubeletHealth(
     ...volumesHealth(volumesLeft),
     ...storageHealth(now, silent),
     ...quotaHealth(quotas),
+    ...othersHealth(others),
   ];
 }
 
@@ -104,6 +110,13 @@ function quotaHealth(problems: readonly string[]): SubsystemHealth[] {
     "install xfsprogs, and mount the file system of the kubelet's root directory with prjquota " +
     "(xfs, or ext4 with the feature project)";
   return [{ name: "volume quotas", ok: true, warning: true, detail, remedy }];
+}
+
+function othersHealth(others: readonly string[]): SubsystemHealth[] {
+  if (others.length === 0) return [];
+  const detail = `no pod's, and left alone: ${shortList(others, mostOthers, ", ")}`;
+  const remedy = "move them to another place, or remove them: pods' directories belong to the kubelet";
+  return [{ name: "pod directories", ok: true, warning: true, detail, remedy }];
 }
 
 function seconds(ms: number): string {

@@ -5,6 +5,7 @@ import { podWith } from "../../test/support/pods.ts";
 import { TestStorage } from "../../test/support/storage.ts";
 import { cause, needs, podOfVolumes, VolumesUnderTest } from "../../test/support/volumes.ts";
 import type { Pod } from "../api/pod.ts";
+import { podUid } from "../base/ids.ts";
 import { NodeVolumes } from "../node/node-volumes.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { MemoryFiles } from "../sim/files.ts";
@@ -14,9 +15,12 @@ import type { VolumePlugin } from "./volume-plugin.ts";
 
 const { signal } = new AbortController();
 const root = "/var/lib/kubelet";
-const pod = podOfVolumes([{ name: "data", persistentVolumeClaim: { claimName: "c" } }]);
+const made = podOfVolumes([{ name: "data", persistentVolumeClaim: { claimName: "c" } }]);
+const uid = podUid("0a1b2c3d-0000-4000-8000-000000000001");
+const pod: Pod = { ...made, metadata: { ...made.metadata, uid } };
 const next: Pod = { ...pod, metadata: { ...pod.metadata, ...podWith({}, { name: "q", uid: "v" }).metadata } };
-const place = `${root}/pods/${pod.metadata.uid}/volumes/example.org~driver/pv-c`;
+const placeOf = (directory: string): string => `${root}/pods/${directory}/volumes/example.org~driver/pv-c`;
+const place = placeOf(uid);
 
 /** It does not know whose its volumes of earlier runs are. */
 const driver: VolumePlugin = {
@@ -32,7 +36,7 @@ const driver: VolumePlugin = {
 };
 
 /** A dead pod's directory has files in the target of an exclusive volume. */
-async function withFilesLeft(): Promise<VolumesUnderTest & { readonly mounts: SimMounts }> {
+async function withFilesLeft(at = place): Promise<VolumesUnderTest & { readonly mounts: SimMounts }> {
   const clock = new ManualClock();
   const [files, mounts] = [new MemoryFiles(clock), new SimMounts()];
   const loopDevices = new SimLoopDevices();
@@ -47,8 +51,8 @@ async function withFilesLeft(): Promise<VolumesUnderTest & { readonly mounts: Si
   storage.bind("c", { csi: { driver: "d", volumeHandle: "h" }, accessModes: ["ReadWriteOncePod"] });
   const cluster = { storage, node: new NodeVolumes(), byController: false, labels: () => ({}) };
   volumes.restart({ cluster }, [driver]);
-  await files.makeDirectory(`${place}/mount`, 0o750);
-  await files.write(`${place}/mount/file`, "left", 0o600);
+  await files.makeDirectory(`${at}/mount`, 0o750);
+  await files.write(`${at}/mount/file`, "left", 0o600);
   return Object.assign(volumes, { mounts });
 }
 
@@ -77,5 +81,13 @@ test("a dead pod whose exclusive volume is still mounted has it", async () => {
   const volumes = await withFilesLeft();
   await volumes.mounts.mount({ source: "/dev/sdb", target: `${place}/mount`, fileSystem: "ext4", options: [] });
   await volumes.manager.release(podRef(pod), { cause }, signal);
+  assert.equal(await isFree(volumes), false);
+});
+
+test("a copy of a pod's directory has no exclusive volume, unless that is mounted there", async () => {
+  const at = placeOf(`${uid}.bak`);
+  assert.equal(await isFree(await withFilesLeft(at)), true);
+  const volumes = await withFilesLeft(at);
+  await volumes.mounts.mount({ source: "/dev/sdb", target: `${at}/mount`, fileSystem: "ext4", options: [] });
   assert.equal(await isFree(volumes), false);
 });

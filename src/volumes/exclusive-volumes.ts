@@ -1,9 +1,10 @@
 import type { PodUid } from "../base/ids.ts";
 import type { Files } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
+import { namesPod } from "../runtime/layout/pod-names.ts";
 
 export interface ExclusiveVolumesDependencies {
-  readonly files: Pick<Files, "list">;
+  readonly files: Pick<Files, "list" | "read">;
   readonly mounts: Pick<Mounts, "below">;
   /** Whether the pod has ended, and what is left of its volumes belongs to no plugin. */
   readonly isLeft: (uid: string) => boolean;
@@ -38,7 +39,7 @@ export class ExclusiveVolumes {
     if (user !== undefined) return { until: this.#releaseOf(user) };
     this.#users.set(volume, uid);
     try {
-      const other = await this.#otherUser(volume, uid, `${root}/pods`, plugin);
+      const other = await this.#otherUser(volume, uid, root, plugin);
       if (other === undefined) return undefined;
       this.#users.delete(volume);
       return { until: this.#releaseOf(other) };
@@ -48,8 +49,9 @@ export class ExclusiveVolumes {
     }
   }
 
-  async #otherUser(volume: string, uid: PodUid, pods: string, plugin: string): Promise<string | undefined> {
+  async #otherUser(volume: string, uid: PodUid, root: string, plugin: string): Promise<string | undefined> {
     const { files } = this.#deps;
+    const pods = `${root}/pods`;
     for (const { name } of await files.list(pods)) {
       if (name === uid) continue;
       for (const kind of ["volumes", "volumeDevices"]) {
@@ -57,6 +59,9 @@ export class ExclusiveVolumes {
         // The entry in its parent directory: accessing the volume itself could hang on a dead mount.
         const entries = await files.list(directory).catch(() => []);
         if (!entries.some((entry) => entry.name === volume)) continue;
+        // A copy of a pod's directory uses nothing.
+        const isCopy = !(await namesPod(files, { rootDirectory: root }, name));
+        if (isCopy && (kind === "volumeDevices" || (await this.#deps.mounts.below(directory)).length === 0)) continue;
         if (kind === "volumeDevices" || (await this.#isUsed(name, `${directory}/${volume}`))) return name;
       }
     }

@@ -3,7 +3,7 @@ import { type MountInfo, mountsBelow } from "./mountinfo.ts";
 import { isRemote } from "./remote-storage.ts";
 
 /**
- * What of a tree is its own: nothing that is mounted in it. A btrfs subvolume, which a pod can make, has a device number
+ * Which part of a tree is its own: nothing that is mounted in it. A btrfs subvolume, which a pod can make, has a device number
  * of its own and belongs to its tree all the same.
  */
 export class TreeBounds {

@@ -224,11 +224,23 @@ test("IDs of a pod whose file is temporarily unreadable are not assigned to othe
 
 test("of two files with the same IDs only one counts", async () => {
   const machine = new Machine();
-  await machine.write("a", goFile);
-  await machine.write("b", goFile);
+  const [a, b] = ["a".repeat(32), "b".repeat(32)];
+  await machine.write(a, goFile);
+  await machine.write(b, goFile);
   const node = machine.node();
-  const outcomes = await Promise.allSettled([rangeOf(node, "a"), rangeOf(node, "b")]);
+  const outcomes = await Promise.allSettled([rangeOf(node, a), rangeOf(node, b)]);
   assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
+});
+
+test("a copy of a pod's directory takes its IDs neither from the pod nor from others", async () => {
+  for (const uid of ["a".repeat(32), "custom"]) {
+    const machine = new Machine();
+    await machine.write(`${uid}.bak`, goFile);
+    await machine.write(uid, goFile);
+    const node = machine.node();
+    assert.equal((await rangeOf(node, uid)).first, 131_072);
+    assert.notEqual((await rangeOf(node, "other")).first, 131_072);
+  }
 });
 
 test("a range is read back as written", () => {

@@ -1,6 +1,6 @@
 import type { Pod } from "../../api/pod.ts";
 import { errorMessage } from "../../base/errors.ts";
-import { type PodUid, podUid } from "../../base/ids.ts";
+import type { PodUid } from "../../base/ids.ts";
 import { invariant } from "../../base/invariant.ts";
 import type { PodRef, Recorder } from "../../journal/entry.ts";
 import { FileError, type Files } from "../../ports/files.ts";
@@ -14,6 +14,7 @@ import type { UserNamespace } from "./namespaces.ts";
 import type { NodeContext } from "../node-context.ts";
 import type { PodHolding } from "../pod-holdings.ts";
 import { podDirectory } from "../layout/pod-directories.ts";
+import { inUidOrder, namesPod } from "../layout/pod-names.ts";
 import { podRef } from "../pod-ref.ts";
 
 export interface UserNamespacesDependencies {
@@ -177,9 +178,8 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
 
   async #readAll(): Promise<void> {
     const entries = await this.#deps.files.list(`${this.#deps.node.rootDirectory}/pods`);
-    for (const { name: uid, type } of entries) {
-      if (type === "directory") await this.#readOne(podUid(uid));
-    }
+    const names = entries.flatMap(({ name, type }) => (type === "directory" ? [name] : []));
+    for (const uid of inUidOrder(names)) await this.#readOne(uid);
   }
 
   async #readAgain(): Promise<void> {
@@ -197,6 +197,8 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
       }
       const range = readRange(text);
       const owner = this.#ownerOf(range);
+      // A copy of that pod's directory has its IDs, too.
+      if (owner !== undefined && !(await namesPod(this.#deps.files, this.#deps.node, uid))) return;
       if (owner !== undefined) throw new RangeError(`its IDs belong to pod ${owner}`);
       this.#ranges.set(uid, range);
     } catch (error) {

@@ -1,4 +1,4 @@
-import { type PodUid, podUid } from "../../base/ids.ts";
+import { hasUidForm, type PodUid, podUid } from "../../base/ids.ts";
 import type { PodRef } from "../../journal/entry.ts";
 
 /** Longest file name of ext4 in bytes. */
@@ -23,13 +23,11 @@ export function podUidOfLogDirectory(directoryName: string): PodUid {
 export function podOfLogDirectory(directoryName: string): PodRef | undefined {
   const [namespace = "", name, uid, ...rest] = directoryName.split("_");
   if (name === undefined) {
-    return bareUid.test(namespace) ? { uid: podUid(namespace), namespace: "", name: "" } : undefined;
+    // As old kubelets named them.
+    return hasUidForm(namespace) ? { uid: podUid(namespace), namespace: "", name: "" } : undefined;
   }
   return uid === undefined || uid === "" || rest.length > 0 ? undefined : { uid: podUid(uid), namespace, name };
 }
-
-/** As old kubelets named them. */
-const bareUid = /^(?:[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$/u;
 
 /** `<container>/<restart count>.log`: `log_path` of a container, relative to its sandbox's log_directory. */
 export function containerLogPath(containerName: string, restartCount: number): string {

@@ -1,0 +1,23 @@
+import { hasUidForm, type PodUid, podUid } from "../../base/ids.ts";
+import type { Files } from "../../ports/files.ts";
+import type { NodeContext } from "../node-context.ts";
+import { keptSpec } from "./kept-spec.ts";
+
+/**
+ * Whether an entry of `pods` belongs to a pod that kubelets make, or that podwright has started, by its stored spec. A
+ * copy of a pod's directory has that of its original.
+ */
+export async function namesPod(
+  files: Pick<Files, "read">,
+  node: Pick<NodeContext, "rootDirectory">,
+  name: string,
+): Promise<boolean> {
+  return hasUidForm(name) || (await keptSpec(files, node, podUid(name))) !== undefined;
+}
+
+/** In the order in which they are read: UIDs in the usual form first, and each before the copies named after it. Pure. */
+export function inUidOrder(names: readonly string[]): PodUid[] {
+  const sorted = names.toSorted();
+  const [usual, others] = [sorted.filter(hasUidForm), sorted.filter((name) => !hasUidForm(name))];
+  return [...usual, ...others].map((name) => podUid(name));
+}
