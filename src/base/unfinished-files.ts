@@ -6,9 +6,14 @@ export function unfinishedName(unique: string): string {
   return `.${unique}.tmp`;
 }
 
+/** Whether a file has such a name. */
+export function isUnfinishedName(name: string): boolean {
+  return /^\.[0-9a-f]+\.tmp$/.test(name);
+}
+
 /** Removes files whose write was interrupted by a kill. Only for directories without other writers. */
 export async function removeUnfinished(files: Pick<Files, "list" | "remove">, directory: string): Promise<void> {
   for (const { name, type } of await files.list(directory)) {
-    if (type === "file" && /^\.[0-9a-f]+\.tmp$/.test(name)) await files.remove(`${directory}/${name}`);
+    if (type === "file" && isUnfinishedName(name)) await files.remove(`${directory}/${name}`);
   }
 }

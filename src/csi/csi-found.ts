@@ -1,5 +1,6 @@
 import type { Cause } from "../journal/entry.ts";
 import { errorMessage } from "../base/errors.ts";
+import { isUnfinishedName } from "../base/unfinished-files.ts";
 import { perform } from "../journal/perform.ts";
 import { unmapDevice } from "../volumes/block-map.ts";
 import type { Attempts } from "../volumes/storage-waits.ts";
@@ -10,7 +11,7 @@ import { type FailedTry, untilDone } from "./patience.ts";
 import { removeVolumeDirectory } from "./removal.ts";
 import { removeBlockFiles } from "./staged-files.ts";
 import { holderOf, identityOf, type VolumeIdentity } from "./take-up.ts";
-import { loadVolumeData } from "./volume-data.ts";
+import { dataFileName, loadVolumeData } from "./volume-data.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
 
 const podHasEnded: Cause = { code: "VolumeUnwanted", message: "the pod that used the volume has ended" };
@@ -75,8 +76,9 @@ async function foundMount(
 ): Promise<ReconstructedVolume | undefined> {
   const directory = paths.volume(csiDirectoryName, name);
   const uid = uidOf(paths.pod);
-  const identity = await dataOf(parts, directory, uid, name);
   const target = `${directory}/mount`;
+  if (await isOthers(parts, directory)) return undefined;
+  const identity = await dataOf(parts, directory, uid, name);
   const remove = (): Promise<Remains> => removeVolumeDirectory(parts, directory, target);
   if (identity === undefined) return await removedOnly(parts, [directory], remove, target);
   return {
@@ -85,6 +87,16 @@ async function foundMount(
       await unpublish(parts, { uid, name, mode: "Filesystem", identity, target, remove }, attempts, signal);
     },
   };
+}
+
+/**
+ * Whether what was the kubelet's is removed, and only files of somebody else keep the directory: its volume is
+ * unpublished, and would be again at each look.
+ */
+async function isOthers({ files, mounts }: CsiVolumeParts, directory: string): Promise<boolean> {
+  const names = (await files.list(directory)).map(({ name }) => name).filter((name) => !isUnfinishedName(name));
+  const isOwn = names.includes("mount") || names.includes(dataFileName);
+  return names.length > 0 && !isOwn && (await mounts.below(directory)).length === 0;
 }
 
 /** What tearing a volume down needs. Its file may be damaged, as by a power failure. */

@@ -61,3 +61,22 @@ for (const { directory, volumeMode } of cases) {
     assert.equal(await scene.files.stat(directory), undefined);
   });
 }
+
+test("files of somebody else in a volume's directory stay, and its driver is called once", async () => {
+  const scene = new CsiScene();
+  await scene.begin();
+  const pod = podOf("u1");
+  // Its stored spec has the volume as an inline one, by which a volume is known without its data file.
+  scene.pods.set("u1", { ...pod, spec: { ...pod.spec, volumes: [{ name: "pv", csi: { driver: "d" } }] } });
+  await scene.setUp(pod, csiSpec());
+  await scene.files.write(`${ofPod}/note`, "of an administrator", 0o644);
+  for (let look = 0; look < 3; look++) await scene.tearDown("u1");
+  assert.deepEqual(
+    scene.effects.filter((method) => method === "nodeUnpublishVolume"),
+    ["nodeUnpublishVolume"],
+  );
+  assert.deepEqual(
+    (await scene.files.list(ofPod)).map(({ name }) => name),
+    ["note"],
+  );
+});
