@@ -130,6 +130,19 @@ test("a running container that disappears has an unknown exit", () => {
   assert.deepEqual(statusOf(onFailure, [runtimeContainer("c", { state: "unknown" })]).state, { waiting: {} });
 });
 
+test("an unknown container that is to run again waits where its policy would make an end final", () => {
+  const pod = podWith({ restartPolicy: "Never", containers: [container] });
+  const unknown = [runtimeContainer("c", { state: "unknown" })];
+  const before = statusOf(pod, [runtimeContainer("c")]);
+  const waits = statusOf(pod, unknown, before);
+  assert.deepEqual(waits.state, { waiting: { reason: "ContainerCreating" } });
+  assert.equal(waits.lastState.terminated?.reason, "ContainerStatusUnknown");
+  assert.equal(waits.restartCount, 1);
+  assert.deepEqual(statusOf(pod, unknown, waits), waits);
+  const ended = statusOf(pod, unknown, before, { podIsTerminal: true });
+  assert.equal(ended.state.terminated?.reason, "ContainerStatusUnknown");
+});
+
 test("an observed exit stays when the container is gone", () => {
   const before = statusOf(onFailure, [exit(0)]);
   assert.deepEqual(statusOf(onFailure, [], before), before);

@@ -218,7 +218,7 @@ function withWaitingReason(
     return { ...status, state: { terminated } };
   }
   // The API server lets no container return from an end that its policy makes final: such a stop is never shown as one.
-  const stopped = isRestarted(inputs, container, newest) ? restartingWait : undefined;
+  const stopped = kind !== "ephemeral" && isRestarted(inputs, container, newest) ? restartingWait : undefined;
   const waiting = inputs.waiting.get(container.name) ?? stopped;
   if (waiting === undefined || !isToRun(inputs, container, newest)) return status;
   const { reason, message } = waiting;
@@ -243,12 +243,16 @@ function isForgottenInit(
   return newest === undefined && created && !isSidecar(container) && forgotten;
 }
 
-/** It was stopped to be restarted, and by its exit code alone it would not run again. */
+/**
+ * It was stopped to be restarted, or is going to be, because the runtime has lost track of it, and by its exit code alone
+ * it would not run again.
+ */
 export function isRestarted(
-  { pod, restarting }: Pick<StatusInputs, "pod" | "restarting">,
+  { pod, restarting, podIsTerminal }: Pick<StatusInputs, "pod" | "restarting" | "podIsTerminal">,
   container: Container,
   newest: RuntimeContainerStatus | undefined,
 ): boolean {
+  if (newest?.state === "unknown") return !podIsTerminal && !restartsAfter(pod, container, unknownExitCode);
   if (newest?.state !== "exited" || !restarting.has(newest.id)) return false;
   return !restartsAfter(pod, container, newest.exitCode);
 }
