@@ -12,7 +12,7 @@ export interface OpenedPath extends AsyncDisposable {
   readonly inode: number;
 }
 
-/** Files that storage did not let be changed, as exports with root_squash, read-only mounts and immutable files do. */
+/** Files that storage did not let be changed, as exports with root_squash, immutable files and full disks do. */
 export interface GroupRefusal {
   readonly files: number;
   /** Why the first one was not. */

@@ -41,15 +41,16 @@ for (const [what, files] of [
   );
 }
 
-test("an error that is no refusal ends the change", () => {
+test("no error of a change ends the work, except that the file is gone", () => {
   const refusals = new GroupRefusals();
   const failure = (code: string): Error => Object.assign(new Error(`${code}: no`), { code });
   refusals.add([]);
   assert.equal(refusals.first, undefined);
-  refusals.add([failure("EPERM"), failure("EROFS")]);
-  refusals.add([failure("EACCES")]);
-  assert.deepEqual(refusals.first, { files: 2, problem: "EPERM: no" });
-  assert.throws(() => refusals.add([failure("EPERM"), failure("EIO")]), /EIO/);
+  refusals.add([failure("ENOSPC"), failure("EROFS")]);
+  for (const code of ["EDQUOT", "EPERM", "EIO", "EOVERFLOW", "ENOMEM"]) refusals.add([failure(code)]);
+  assert.deepEqual(refusals.first, { files: 6, problem: "ENOSPC: no" });
+  assert.throws(() => refusals.add([failure("ENOENT")]), /ENOENT/);
+  assert.equal(refusals.first?.files, 6);
 });
 
 test("OnRootMismatch skips a volume whose top directory may not be read", { skip: needsRoot() }, async () => {

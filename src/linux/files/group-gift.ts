@@ -69,26 +69,18 @@ export function topFlags({ followsTop }: Pick<GroupAccess, "followsTop">): numbe
   return O_PATH | O_DIRECTORY | (followsTop === true ? 0 : O_NOFOLLOW);
 }
 
-/** Errors of chown and chmod by which storage refuses the change for good; an I/O error does not. */
-const refusing: ReadonlySet<unknown> = new Set([
-  "EPERM",
-  "EACCES",
-  "EROFS",
-  "ENOTSUP",
-  "EOPNOTSUPP",
-  "ENOSYS",
-  "EINVAL",
-]);
-
-/** As upstream, a refused change leaves the file as it is. */
+/**
+ * As upstream, a change that fails leaves the file as it is, whatever the reason: a full file system or an exceeded quota
+ * would otherwise keep the pod that could make room from starting, and one damaged file every pod of its volume.
+ */
 export class GroupRefusals {
   #first: string | undefined;
   #files = 0;
 
-  /** Of one file. @param problems of its changes that failed @throws one that is no refusal */
+  /** Of one file. @param problems of its changes that failed @throws one that means that the file is gone */
   add(problems: readonly unknown[]): void {
     for (const problem of problems) {
-      if (!refusing.has(errnoOf(problem))) throw problem;
+      if (errnoOf(problem) === "ENOENT") throw problem;
       this.#first ??= errorMessage(problem);
     }
     if (problems.length > 0) this.#files++;
