@@ -62,3 +62,26 @@ test("a volume whose medium cannot be mounted is reported in upstream's words, w
     assert.deepEqual(fixture.outcomes, ["MountVolume failed"]);
   }
 });
+
+test("what a pod has mounted over its volume is not accessed when another of its containers starts", async (t) => {
+  const fixture = new Fixture();
+  const volumes = [
+    { name: "disk", emptyDir: {} },
+    { name: "memory", emptyDir: { medium: "Memory" } },
+  ];
+  const volumeMounts = volumes.map(({ name }) => ({ name, mountPath: `/${name}` }));
+  const pod = podOfVolumes(volumes, { containers: [{ name: "app", volumeMounts }] });
+  await fixture.manager.mount(pod, needs, cause, signal);
+  const directories = volumes.map(({ name }) => `${root}/pods/u/volumes/kubernetes.io~empty-dir/${name}`);
+  for (const target of directories) {
+    await fixture.mounts.mount({ source: "server", target, fileSystem: "fuse.sshfs", options: [] });
+  }
+  const stat = t.mock.method(fixture.files, "stat");
+  await fixture.manager.mount(pod, needs, cause, signal);
+  const looked = stat.mock.calls.map(({ arguments: [path] }) => path);
+  assert.ok(looked.length > 0);
+  assert.deepEqual(
+    looked.filter((path) => directories.includes(path)),
+    [],
+  );
+});

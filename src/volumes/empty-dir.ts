@@ -2,7 +2,7 @@ import { dirname } from "node:path/posix";
 import type { Pod } from "../api/pod.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Files } from "../ports/files.ts";
-import type { Mounts } from "../ports/mounts.ts";
+import { isMountPoint, type Mounts } from "../ports/mounts.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import type { ResourceSettings } from "../resources/container-resources.ts";
 import { limitIsDeclared, parseList, podLimits } from "../resources/pod-totals.ts";
@@ -81,15 +81,16 @@ export class EmptyDirectories {
 
   /**
    * Whether {@link setUp} finished. A file system of its own must still be mounted: after a reboot the marker exists and
-   * the content is gone, with the containers that wrote it.
+   * the content is gone, with the containers that wrote it. What a pod has mounted over it is not accessed, since its
+   * server may hang.
    * @param own undefined: on the node's disk
    * @throws VolumeError if something else is mounted
    */
   async isReady({ directory, readyDirectory }: EmptyDirectory, own: OwnFileSystem | undefined): Promise<boolean> {
     const { files } = this.#deps;
     if ((await files.stat(`${readyDirectory}/ready`)) === undefined) return false;
-    if ((await files.stat(directory))?.type !== "directory") return false;
-    return own === undefined || (await this.#isMounted(directory, own));
+    if (own !== undefined) return await this.#isMounted(directory, own);
+    return (await isMountPoint(this.#deps.mounts, directory)) || (await files.stat(directory))?.type === "directory";
   }
 
   /**
