@@ -118,6 +118,8 @@ async function bundle(): Promise<{ readonly outputFiles: OutputFile[]; readonly 
       main: "src/cli/main.ts",
       // Not by its name alone in the sources: a thread loads it.
       "group-worker": "src/linux/files/group-worker.ts",
+      // A process is.
+      "storage-helper": "src/linux/files/storage-helper.ts",
       "warm-up": "scripts/warm-up.ts",
     },
     outdir: outputDirectory,

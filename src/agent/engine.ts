@@ -71,7 +71,7 @@ export interface EngineOptions {
  */
 export async function runEngine(options: EngineOptions): Promise<ExitCode> {
   const layout = runtimeLayout(options.stateDir, systemHashing);
-  const ports = await openPorts();
+  const ports = await openPorts([layout.stateDirectory, layout.kubeletRoot]);
   const log = createLogger({ level: "info" });
   await ports.files.makeDirectory(layout.stateDirectory, 0o711);
   await ports.files.makeDirectory(layout.runDirectory, 0o755);

@@ -49,7 +49,7 @@ const debugVerbosity = 4;
  */
 export async function runKubelet(flags: KubeletFlags): Promise<void> {
   const termination = terminationSignal();
-  const ports = await openPorts();
+  const ports = await openPorts([rootDirectoryOf(flags.node)]);
   const { configuration, warnings, isWritten } = await loadConfiguration(
     { files: ports.files, workingDirectory: process.cwd(), cgroupVersion: ports.cgroups.version },
     flags,

@@ -4,6 +4,7 @@ import { version } from "../base/version.ts";
 import { environmentProxy } from "../kube/proxy.ts";
 import { openCgroups } from "../linux/cgroups/cgroups.ts";
 import { systemClock } from "../linux/processes/clock.ts";
+import { OwnDisks } from "../linux/files/far-storage.ts";
 import { systemCompression } from "../linux/files/compression.ts";
 import { memoryFiles, systemFiles } from "../linux/files/files.ts";
 import { systemHashing } from "../linux/files/hashing.ts";
@@ -19,7 +20,7 @@ import { systemProcesses } from "../linux/processes/processes.ts";
 import { serviceManager } from "../linux/processes/service-manager.ts";
 import { systemRandom } from "../linux/processes/random.ts";
 import { openStatsFiles } from "../linux/files/stats-files.ts";
-import { systemVolumeFiles } from "../linux/files/volume-files.ts";
+import { volumeFiles } from "../linux/files/volume-files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 import type { ServiceManager } from "../ports/service-manager.ts";
@@ -37,7 +38,8 @@ export interface AgentPorts extends Ports {
   readonly serviceManager: ServiceManager | undefined;
 }
 
-export async function openPorts(): Promise<AgentPorts> {
+/** @param ownDirectories of the node: their disks are its own, without which it cannot go on */
+export async function openPorts(ownDirectories: readonly string[] = []): Promise<AgentPorts> {
   return {
     clock: systemClock,
     random: systemRandom,
@@ -49,7 +51,7 @@ export async function openPorts(): Promise<AgentPorts> {
     mounts: systemMounts,
     loopDevices: systemLoopDevices,
     projectQuotas: projectQuotas({ clock: systemClock, files: systemFiles, processes: systemProcesses }),
-    volumeFiles: systemVolumeFiles,
+    volumeFiles: volumeFiles(new OwnDisks(ownDirectories)),
     network: openNetwork((url) => environmentProxy(url, process.env)),
     networkProbes: systemNetworkProbes,
     kernelLog: systemKernelLog(systemClock),

@@ -12,6 +12,12 @@ export interface OpenedPath extends AsyncDisposable {
   readonly inode: number;
 }
 
+/** An object in a volume. */
+export interface OpenedVolumePath extends OpenedPath {
+  /** Whether a path, whose links are followed, shows the opened object. */
+  isShownAt(path: string): Promise<boolean>;
+}
+
 /** Files that storage did not let be changed, as exports with root_squash, immutable files and full disks do. */
 export interface GroupRefusal {
   readonly files: number;
@@ -37,11 +43,14 @@ export interface GroupAccess {
 /**
  * Work on files that a pod may be changing at the same time: every step goes through open descriptors, and symbolic
  * links never lead out of the volume. Paths are absolute. Every method rejects with FileError, with `ETIMEDOUT` if
- * remote storage does not respond; such storage delays no other work.
+ * storage does not respond that is not on the node's own disks; such storage delays no other work.
  */
 export interface VolumeFiles {
-  /** What exists there, following symbolic links; undefined: nothing. */
-  kind(path: string): Promise<PathKind | undefined>;
+  /**
+   * What exists there, following symbolic links; undefined: nothing.
+   * @param options `onlyOnOwnDisks`: rejects with `EREMOTE` if the path leads to storage that may hang
+   */
+  kind(path: string, options?: { readonly onlyOnOwnDisks?: boolean }): Promise<PathKind | undefined>;
   /** The group of what exists there, following symbolic links. */
   groupOf(path: string): Promise<number>;
   /**
@@ -49,7 +58,7 @@ export interface VolumeFiles {
    * directories with the permissions of the volume's top one.
    * @throws FileError `EXDEV` when the path leaves the volume
    */
-  openBeneath(root: string, relativePath: string): Promise<OpenedPath>;
+  openBeneath(root: string, relativePath: string): Promise<OpenedVolumePath>;
   /**
    * The content of a regular file in a volume, by its relative path; undefined: there is none. Follows links like
    * {@link openBeneath}, and creates nothing.

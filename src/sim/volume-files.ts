@@ -5,7 +5,7 @@ import {
   type GroupAccess,
   groupMode,
   isGivenToGroup,
-  type OpenedPath,
+  type OpenedVolumePath,
   type PathKind,
   type VolumeFiles,
 } from "../ports/volume-files.ts";
@@ -43,7 +43,7 @@ export class SimVolumeFiles implements VolumeFiles {
     return this.#files.ownerOf(await this.#files.realPath(path))?.gid ?? 0;
   }
 
-  async openBeneath(root: string, relativePath: string): Promise<OpenedPath> {
+  async openBeneath(root: string, relativePath: string): Promise<OpenedVolumePath> {
     const top = await this.#files.realPath(root);
     const mode = (await this.#files.stat(top))?.mode ?? 0;
     let here = top;
@@ -56,11 +56,16 @@ export class SimVolumeFiles implements VolumeFiles {
       }
     }
     const info = await this.#files.stat(here);
+    const [device, inode] = [info?.device ?? 0, info?.inode ?? 0];
     return {
       mountSource: here,
       isDirectory: info?.type === "directory",
-      device: info?.device ?? 0,
-      inode: info?.inode ?? 0,
+      device,
+      inode,
+      isShownAt: async (path) => {
+        const shown = await this.#files.stat(path);
+        return shown?.device === device && shown.inode === inode;
+      },
       [Symbol.asyncDispose]: async () => {},
     };
   }

@@ -4,6 +4,7 @@ import { podUid } from "../base/ids.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PathKind } from "../ports/volume-files.ts";
 import { MemoryRecorder } from "../../test/support/sources.ts";
+import { FileError } from "../ports/files.ts";
 import { HostPathRemarks } from "./host-path-remarks.ts";
 
 const podWith = (path: string, type?: string): Pod => ({
@@ -53,4 +54,17 @@ test("a path with a type is checked when the volume is set up, and an unreadable
   const fixture = new Fixture();
   assert.deepEqual(await fixture.look(podWith("/run/x.sock", "Socket"), undefined), []);
   assert.deepEqual(await fixture.look(podWith("/run/x.sock"), "other"), []);
+});
+
+test("a path that leads to storage that may hang is not looked at", async () => {
+  const asked: unknown[] = [];
+  const kind = async (path: string, options?: { readonly onlyOnOwnDisks?: boolean }): Promise<PathKind> => {
+    asked.push([path, options]);
+    throw new FileError("EREMOTE", path, "EREMOTE: elsewhere");
+  };
+  const journal = new MemoryRecorder();
+  const remarks = new HostPathRemarks({ journal, volumeFiles: { kind } });
+  const [volume] = podWith("/home/alice/x.sock").spec.volumes ?? [];
+  if (volume !== undefined) await remarks.look(podWith("/home/alice/x.sock"), volume);
+  assert.deepEqual([asked, journal.entries], [[["/home/alice/x.sock", { onlyOnOwnDisks: true }]], []]);
 });

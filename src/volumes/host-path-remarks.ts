@@ -33,10 +33,14 @@ export class HostPathRemarks {
     this.#deps = deps;
   }
 
-  /** Checks the paths that a pod's containers are about to mount. Never rejects: an unreadable path is not reported. */
+  /**
+   * Checks the paths that a pod's containers are about to mount. Never rejects: an unreadable path is not reported. Nor is
+   * one on another disk or a server: a remark is not worth a wait for storage that hangs, or a mount by an automounter.
+   */
   async look(pod: Pod, { name, hostPath }: Volume): Promise<void> {
     if (hostPath === undefined || (hostPath.type ?? "") !== "") return;
-    const found = await this.#deps.volumeFiles.kind(hostPath.path).catch(() => "other" as const);
+    const asked = this.#deps.volumeFiles.kind(hostPath.path, { onlyOnOwnDisks: true });
+    const found = await asked.catch(() => "other" as const);
     if (found !== "other") this.#judge(pod, name, hostPath.path, found);
   }
 

@@ -80,3 +80,18 @@ test("an earlier start's bind mount of another file is replaced", async () => {
     ["/vol/b"],
   );
 });
+
+test("what is bound already is compared where it may hang, and not accessed here", async (t) => {
+  const fixture = new Fixture();
+  await fixture.files.makeDirectory("/vol/a", 0o755);
+  await fixture.bind("a");
+  const opened = await fixture.volumeFiles.openBeneath("/vol", "a");
+  const shown: string[] = [];
+  const isShownAt = async (path: string): Promise<boolean> => shown.push(path) > 0;
+  t.mock.method(fixture.volumeFiles, "openBeneath", async () => ({ ...opened, isShownAt }));
+  const stat = t.mock.method(fixture.files, "stat");
+  const before = await fixture.mounts.list();
+  await fixture.bind("a");
+  assert.deepEqual([shown, stat.mock.callCount()], [["/pod/volume-subpaths/v/c/0"], 0]);
+  assert.deepEqual(await fixture.mounts.list(), before);
+});

@@ -60,8 +60,7 @@ export async function bindSubPath(
   await using opened = await volumeFiles.openBeneath(volume, subPath);
   for (const { target: mounted } of await mounts.below(target)) {
     if (mounted !== target) continue;
-    const info = await files.stat(target);
-    if (info?.device === opened.device && info.inode === opened.inode) return;
+    if (await opened.isShownAt(target)) return;
     await mounts.unmount(target);
   }
   await files.makeDirectory(dirname(target), 0o750);

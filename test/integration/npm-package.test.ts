@@ -69,7 +69,7 @@ test("the package contains only the program, its compiled code and its documents
     /^LICENSE$/,
     /^bin\/podwright$/,
     /^scripts\/node\.sh$/,
-    /^dist\/(?:podwright|main|group-worker|chunk-\w+)\.js(?:\.map)?$/,
+    /^dist\/(?:podwright|main|group-worker|storage-helper|chunk-\w+)\.js(?:\.map)?$/,
     /^dist\/compile-cache\/v[\d.]+-x64-\w+\/\w+$/,
     /^examples\/[\w-]+\.yaml$/,
     /^share\/(?:licenses\.txt|man\/podwright\.1)$/,

@@ -4,6 +4,7 @@ import { chmodSync, chownSync, lstatSync, mkdirSync, writeFileSync } from "node:
 import { test } from "node:test";
 import type { GroupRefusal } from "../../ports/volume-files.ts";
 import { needsRoot, testDirectory } from "../processes/testing.ts";
+import { OwnDisks } from "./far-storage.ts";
 import { giveToGroup, GroupRefusals } from "./group-gift.ts";
 import { systemMounts } from "./mounts.ts";
 
@@ -27,7 +28,7 @@ for (const [what, files] of [
         await systemMounts.mount({ source: "", target, fileSystem: "", options: ["remount", "bind", "ro"] });
         const refusals: GroupRefusal[] = [];
         const onRefusal = (refusal: GroupRefusal): void => void refusals.push(refusal);
-        assert.equal(await giveToGroup(target, { ...access, onRefusal }), 0);
+        assert.equal(await giveToGroup(target, { ...access, onRefusal }, new OwnDisks([target])), 0);
         assert.deepEqual(
           refusals.map((refusal) => refusal.files),
           [files + 1],
@@ -50,7 +51,6 @@ test("no error of a change ends the work, except that the file is gone", () => {
   for (const code of ["EDQUOT", "EPERM", "EIO", "EOVERFLOW", "ENOMEM"]) refusals.add([failure(code)]);
   assert.deepEqual(refusals.first, { files: 6, problem: "ENOSPC: no" });
   assert.throws(() => refusals.add([failure("ENOENT")]), /ENOENT/);
-  assert.equal(refusals.first?.files, 6);
 });
 
 test("OnRootMismatch skips a volume whose top directory may not be read", { skip: needsRoot() }, async () => {
@@ -63,11 +63,13 @@ test("OnRootMismatch skips a volume whose top directory may not be read", { skip
   // Without a group or a capability that lets it read the directory, as the client of an export with root_squash.
   const user = 65_534;
   const program = `
+    import { OwnDisks } from ${JSON.stringify(new URL("far-storage.ts", import.meta.url).href)};
     import { giveToGroup } from ${JSON.stringify(new URL("group-gift.ts", import.meta.url).href)};
     process.setgroups([]);
     process.setgid(${user});
     process.setuid(${user});
-    const changed = await giveToGroup(process.argv[1], { gid: ${gid}, readOnly: false, onlyOnRootMismatch: true });
+    const access = { gid: ${gid}, readOnly: false, onlyOnRootMismatch: true };
+    const changed = await giveToGroup(process.argv[1], access, new OwnDisks());
     console.log("changed", changed);
   `;
   const output = execFileSync(process.execPath, ["--input-type=module", "--eval", program, volume], {

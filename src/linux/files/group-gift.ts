@@ -3,11 +3,17 @@ import { chmod, chown, type FileHandle, lchown, lstat, open, opendir } from "nod
 import { Worker } from "node:worker_threads";
 import { orAborted } from "../../base/abort.ts";
 import { errorMessage } from "../../base/errors.ts";
+import { Places } from "../../base/places.ts";
 import { FileError } from "../../ports/files.ts";
 import { type GroupAccess, groupMode, type GroupRefusal, isGivenToGroup } from "../../ports/volume-files.ts";
 import { errnoOf } from "../file-error.ts";
+import { systemClock } from "../processes/clock.ts";
 import { descriptorPath, O_PATH } from "./descriptor-path.ts";
-import { mountAnswers, remoteMountOf, remoteMounts, StorageWork } from "./remote-storage.ts";
+import type { FarStorage, FarStorageFinder } from "./far-storage.ts";
+import { mountAnswers } from "./remote-storage.ts";
+import { inStorage } from "./storage-helpers.ts";
+import { StorageWork } from "./storage-work.ts";
+import { topFlags } from "./volume-calls.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 /** Maximum depth of an ownership change: each level holds a file descriptor. */
@@ -18,30 +24,58 @@ export const maxDepth = 256;
  */
 const fewFiles = 1_000;
 
+/** Threads at work at a time; more while some are slow: on a node that starts each claim may need one. */
+const threadPlaces = new Places(
+  { clock: systemClock },
+  { kind: "a thread that changes the group of files", limit: 4, patienceMs: 5_000 },
+);
+
 /** See `VolumeFiles.giveToGroup`. */
-export async function giveToGroup(root: string, access: GroupAccess, signal?: AbortSignal): Promise<number> {
-  const remote = remoteMounts();
-  const mount = remoteMountOf(root, remote);
-  if (mount !== undefined) {
-    await mountAnswers(mount, signal);
-    return await giveRemote(mount, root, access, signal);
-  }
+export async function giveToGroup(
+  root: string,
+  access: GroupAccess,
+  disks: FarStorageFinder,
+  signal?: AbortSignal,
+): Promise<number> {
+  const storage = disks.farStorageOf(root);
+  if (storage !== undefined) return await giveFar(storage, root, access, signal);
   // The walk looks at the places of other mounts in the tree. What is wrong with those is not the volume's fault.
-  const below = [...remote].find((target) => target.startsWith(`${root}/`));
-  return below === undefined ? await giveLocal(root, access, signal) : await giveRemote(below, root, access, signal);
+  const below = disks.farStorageBelow(root);
+  return await (below === undefined
+    ? giveLocal(root, access, signal)
+    : giveInThread({ root, access, storage: below }, signal));
 }
 
-/**
- * Storage may hang at any file. A thread that it blocks is not one of the few that Node.js has for all file work, and is
- * counted until it ends.
- */
-async function giveRemote(
-  mount: string,
+/** Storage may hang at any file. A thread that it blocks is not one of the few that Node.js has for all file work. */
+async function giveFar(
+  storage: FarStorage,
   root: string,
   access: GroupAccess,
   signal: AbortSignal | undefined,
 ): Promise<number> {
-  return await giveInThread({ root, access, work: new StorageWork(mount) }, signal);
+  // By a process that can be killed, which no thread can be.
+  if (storage.isRemote) await mountAnswers(storage.target, signal);
+  StorageWork.throwIfHanging(storage);
+  if (access.onlyOnRootMismatch && (await isGiven(storage, root, access, signal))) return 0;
+  return await giveInThread({ root, access, storage }, signal);
+}
+
+/** Most volumes are, and need no thread. */
+async function isGiven(
+  storage: FarStorage,
+  root: string,
+  { gid, readOnly, onlyOnRootMismatch, followsTop }: GroupAccess,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const access = { gid, readOnly, onlyOnRootMismatch, ...(followsTop && { followsTop }) };
+  const asked = inStorage(storage, "isGivenToGroup", root, access);
+  const settled = asked.then(
+    () => {},
+    () => {},
+  );
+  if (signal !== undefined) await orAborted(settled, signal);
+  signal?.throwIfAborted();
+  return await asked;
 }
 
 async function giveLocal(root: string, access: GroupAccess, signal: AbortSignal | undefined): Promise<number> {
@@ -62,11 +96,6 @@ async function giveLocal(root: string, access: GroupAccess, signal: AbortSignal 
   }
   if (gift.refusals.first !== undefined) access.onRefusal?.(gift.refusals.first);
   return gift.changed;
-}
-
-/** To look at the top directory, which a server may not let be read. */
-export function topFlags({ followsTop }: Pick<GroupAccess, "followsTop">): number {
-  return O_PATH | O_DIRECTORY | (followsTop === true ? 0 : O_NOFOLLOW);
 }
 
 /**
@@ -186,22 +215,44 @@ const program = new URL(`group-worker.${import.meta.url.endsWith(".ts") ? "ts" :
 interface ThreadGift extends Pick<GroupWork, "root"> {
   readonly top?: FileHandle;
   readonly access: GroupAccess;
-  /** In remote storage: ends with the thread. */
-  readonly work?: StorageWork;
+  /** Where the tree, or a part of it, may hang. */
+  readonly storage?: FarStorage;
 }
 
 /**
  * Gives the tree to the group in a thread of its own. Once the signal aborts nothing waits for it: it ends after the file
- * at hand, which may take as long as storage does not respond.
+ * at hand, which may take as long as storage does not respond, and is counted until then.
  */
-async function giveInThread({ root, top, access, work }: ThreadGift, signal: AbortSignal | undefined): Promise<number> {
+async function giveInThread(gift: ThreadGift, signal: AbortSignal | undefined): Promise<number> {
+  let place: Disposable | undefined;
+  let work: StorageWork | undefined;
+  try {
+    place = await threadPlaces.take("later", signal ?? AbortSignal.any([]));
+    work = gift.storage && new StorageWork(gift.storage);
+  } catch (error) {
+    place?.[Symbol.dispose]();
+    await gift.top?.close();
+    throw error;
+  }
+  const ended = (): void => {
+    place[Symbol.dispose]();
+    work?.[Symbol.dispose]();
+  };
+  return await runThread(gift, { goesOn: () => work?.goesOn(), ended }, signal);
+}
+
+async function runThread(
+  { root, top, access }: ThreadGift,
+  { goesOn, ended }: { readonly goesOn: () => void; readonly ended: () => void },
+  signal: AbortSignal | undefined,
+): Promise<number> {
   const stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const { onProgress, onRefusal, ...rest } = access;
   const workerData: GroupWork = { root, top, access: rest, stop };
   const thread = new Worker(program, { workerData, transferList: top === undefined ? [] : [top], resourceLimits });
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   thread.on("message", (said: GroupWorkSaid) => {
-    work?.goesOn();
+    goesOn();
     if ("files" in said) {
       onProgress?.(said.files);
     } else if ("changed" in said) {
@@ -211,7 +262,7 @@ async function giveInThread({ root, top, access, work }: ThreadGift, signal: Abo
   });
   thread.once("error", reject);
   thread.once("exit", () => {
-    work?.[Symbol.dispose]();
+    ended();
     reject(new FileError("EIO", root, "EIO: the thread that changes the group has ended"));
   });
   const settled = promise.then(

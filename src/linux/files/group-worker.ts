@@ -15,7 +15,8 @@ import { errorMessage } from "../../base/errors.ts";
 import { groupMode, isGivenToGroup } from "../../ports/volume-files.ts";
 import { errnoOf } from "../file-error.ts";
 import { descriptorPath, O_PATH } from "./descriptor-path.ts";
-import { GroupRefusals, type GroupWork, type GroupWorkSaid, maxDepth, tooDeep, topFlags } from "./group-gift.ts";
+import { GroupRefusals, type GroupWork, type GroupWorkSaid, maxDepth, tooDeep } from "./group-gift.ts";
+import { topFlags } from "./volume-calls.ts";
 
 /*
  * The thread that gives a tree to a group that is large, or in storage that may hang. It may block: everything is a plain

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
-import { type MeasuredMount, MeasuringThreads } from "./measuring-threads.ts";
+import type { CalledMount } from "./lane.ts";
+import { MeasuringThreads } from "./measuring-threads.ts";
 
-const mount = (name: string): MeasuredMount => ({ device: `dev-${name}`, target: `/${name}` });
+const mount = (name: string): CalledMount => ({ device: `dev-${name}`, target: `/${name}` });
 const [a, b, c, d] = [mount("a"), mount("b"), mount("c"), mount("d")];
 
 /** Calls that do not return until the end. */

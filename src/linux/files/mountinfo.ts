@@ -133,7 +133,7 @@ function escape(path: string): string {
 }
 
 /** The kernel writes space, tab, newline and backslash (and sometimes `#`) as a backslash and three octal digits. */
-function unescape(field: string): string {
+export function unescape(field: string): string {
   if (/^[\x20-\x5b\x5d-\x7e]*$/.test(field)) return field;
   const bytes = field.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
   return Buffer.from(bytes, "latin1").toString("utf8");

@@ -1,11 +1,11 @@
 import { statfs } from "node:fs/promises";
 import type { MountPoint, Mounts } from "../../ports/mounts.ts";
 import type { Processes } from "../../ports/processes.ts";
+import { isRemote } from "./far-storage.ts";
 import { MountCommands } from "./mount-commands.ts";
 import { currentMountTable } from "./mount-table.ts";
 import { type MountInfo, mountsAbove, mountsBelow, readMountInfo } from "./mountinfo.ts";
 import { systemProcesses } from "../processes/processes.ts";
-import { isRemote } from "./remote-storage.ts";
 import { areOfTmpfs, type TmpfsCalls, tmpfsCalls } from "./tmpfs-calls.ts";
 
 /**

@@ -1,33 +1,19 @@
 import { spawn } from "node:child_process";
-import { readlinkSync } from "node:fs";
-import { dirname, join } from "node:path/posix";
 import { orAborted } from "../../base/abort.ts";
 import { FileError } from "../../ports/files.ts";
 import type { FileSystemUsage } from "../../ports/stats-files.ts";
 import { errnoOf } from "../file-error.ts";
 import { systemClock } from "../processes/clock.ts";
-import { currentMountTable } from "./mount-table.ts";
-import { type MountInfo, parseMountInfo } from "./mountinfo.ts";
+import { remoteMountOf } from "./far-storage.ts";
 
 /**
  * Storage behind a server or another process, which may never respond. The kernel then blocks the caller: a thread
- * cannot be interrupted, and Node.js has four of them for all file work. So a separate process makes the first access
- * and can be abandoned: one for each mount, and no other before it has exited.
+ * cannot be interrupted, and Node.js has four of them for all file work. So before long work in it a separate process
+ * makes the first access and can be abandoned: one for each mount, and no other before it has exited.
  */
-
-const kinds = "fuse|nfs|cifs|smb|ceph|9p|virtiofs|afs|gfs|ocfs|lustre|glusterfs|beegfs|orangefs|pvfs";
-const remoteKind = new RegExp(`^(?:${kinds})(?!ctl)`, "u");
-const remoteLine = new RegExp(`^.* - (?:${kinds})(?!ctl).*$`, "gmu");
-
-/** Whether file systems of the type depend on a server or another process. */
-export function isRemote(fileSystem: string): boolean {
-  return remoteKind.test(fileSystem);
-}
 
 /** A response is abandoned after this time. */
 export const answerLimitMs = 10_000;
-/** Linux follows this many links for one path. */
-const maxLinks = 40;
 
 interface Asked {
   readonly sinceMs: number;
@@ -39,95 +25,13 @@ interface Asked {
 /** Accesses in progress, by mount point. */
 const asked = new Map<string, Asked>();
 
-/** Of the last table. */
-let found: { readonly table: Buffer; readonly targets: ReadonlySet<string> } | undefined;
-
-/** The mount points of this process's namespace that depend on a server or another process. */
-export function remoteMounts(): ReadonlySet<string> {
-  // Needs the current table: a thread that works in a new mount may hang forever.
-  const table = currentMountTable();
-  if (found?.table !== table) {
-    const lines = table.toString("latin1").match(remoteLine) ?? [];
-    found = { table, targets: new Set(parseMountInfo(lines.join("\n")).map(({ target }: MountInfo) => target)) };
-  }
-  return found.targets;
-}
-
-/** The first remote mount that a path leads to or through; undefined: none. Nothing behind such a mount is accessed. */
-export function remoteMountOf(path: string, remote: ReadonlySet<string> = remoteMounts()): string | undefined {
-  if (remote.size === 0) return undefined;
-  const pending = path.split("/");
-  let [here, links] = ["/", 0];
-  if (remote.has(here)) return here;
-  for (let name = pending.shift(); name !== undefined; name = pending.shift()) {
-    if (name === "" || name === ".") continue;
-    if (name === "..") {
-      here = dirname(here);
-      continue;
-    }
-    const next = join(here, name);
-    if (remote.has(next)) return next;
-    const target = linkAt(next);
-    if (target === undefined) {
-      here = next;
-      continue;
-    }
-    if (++links > maxLinks) return undefined;
-    pending.unshift(...target.split("/"));
-    if (target.startsWith("/")) here = "/";
-  }
-  return undefined;
-}
-
-function linkAt(path: string): string | undefined {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Work in progress in remote storage, each on its own thread. */
-const working = new Set<StorageWork>();
-/** Limits the threads that hanging work can block; Node.js has four for all file work. */
-const mostHanging = 2;
-
-/** Work in remote storage, counted until it is disposed of, whether or not anything still waits for it. */
-export class StorageWork implements Disposable {
-  readonly mount: string;
-  #sinceMs = systemClock.monotonic();
-
-  /** @throws FileError `ETIMEDOUT` while other work hangs on the mount, or too much of it on others */
-  constructor(mount: string) {
-    const lateMs = systemClock.monotonic() - answerLimitMs;
-    const hanging = [...working].filter((other) => other.#sinceMs < lateMs);
-    const same = hanging.find((other) => other.mount === mount) ?? hanging[mostHanging - 1];
-    if (same !== undefined) throw noAnswer(same.mount, same.#sinceMs);
-    this.mount = mount;
-    working.add(this);
-  }
-
-  /** The storage has responded. */
-  goesOn(): void {
-    this.#sinceMs = systemClock.monotonic();
-  }
-
-  [Symbol.dispose](): void {
-    working.delete(this);
-  }
-}
-
 /**
- * Does short work in the storage behind a path once that has responded; immediately for local storage. Storage may fail
- * in between: work that takes long blocks further work on the same mount, or on all remote mounts.
+ * Resolves once the remote storage behind a path has responded; at once for local storage.
  * @throws FileError `ETIMEDOUT` without a response
  */
-export async function inStorage<T>(path: string, work: () => Promise<T>): Promise<T> {
+export async function storageAnswers(path: string): Promise<void> {
   const mount = remoteMountOf(path);
-  if (mount === undefined) return await work();
-  await mountAnswers(mount);
-  using _own = new StorageWork(mount);
-  return await work();
+  if (mount !== undefined) await mountAnswers(mount);
 }
 
 /**
@@ -227,7 +131,7 @@ function ask(mount: string, path: string): Asked {
   return own;
 }
 
-function noAnswer(mount: string, sinceMs: number): FileError {
+export function noAnswer(mount: string, sinceMs: number): FileError {
   const seconds = Math.round((systemClock.monotonic() - sinceMs) / 1000);
   return new FileError("ETIMEDOUT", mount, `ETIMEDOUT: storage at '${mount}' has not answered for ${seconds} s`);
 }

@@ -22,11 +22,12 @@ import type {
   TreeUsage,
 } from "../../ports/stats-files.ts";
 import { errnoOf } from "../file-error.ts";
+import { remoteMountOf } from "./far-storage.ts";
 import { currentMountTable, recentMountOf } from "./mount-table.ts";
 import { fileSystemNumberOf, type MountInfo, readMountInfo } from "./mountinfo.ts";
 import { measuringThreads } from "./measuring-threads.ts";
 import { upperDirectories, upperDirectory } from "./overlay-uppers.ts";
-import { inStorage, remoteMountOf, usageOf } from "./remote-storage.ts";
+import { storageAnswers, usageOf } from "./remote-storage.ts";
 import { TreeBounds } from "./tree-bounds.ts";
 
 const cgroupRoot = "/sys/fs/cgroup";
@@ -199,7 +200,8 @@ async function fileSystemNumber(path: string): Promise<number | undefined> {
     const read = async (): Promise<Parameters<typeof fileSystemNumberOf>[0]> => {
       return { dev: (await stat(path)).dev, type: (await statfs(path)).type };
     };
-    const found = await inStorage(path, () => ask(path, read));
+    await storageAnswers(path);
+    const found = await ask(path, read);
     return fileSystemNumberOf(found, recentMountOf(realPaths.get(path) ?? path));
   } catch (error) {
     return noneUnlessLate(error);
@@ -208,7 +210,8 @@ async function fileSystemNumber(path: string): Promise<number | undefined> {
 
 async function deviceOf(path: string): Promise<string | undefined> {
   try {
-    const real = await inStorage(path, () => ask(path, () => realPathOf(path)));
+    await storageAnswers(path);
+    const real = await ask(path, () => realPathOf(path));
     const holds = ({ target }: MountInfo): boolean =>
       target === "/" || real === target || real.startsWith(`${target}/`);
     const deepest = readMountInfo()

@@ -1,6 +1,6 @@
+import { isRemote } from "./far-storage.ts";
 import { currentMountTable, recentMountTable } from "./mount-table.ts";
 import { type MountInfo, mountsBelow } from "./mountinfo.ts";
-import { isRemote } from "./remote-storage.ts";
 
 /**
  * Which part of a tree is its own: nothing that is mounted in it. A btrfs subvolume, which a pod can make, has a device number
@@ -41,10 +41,8 @@ export class TreeBounds {
 }
 
 function mountTargets(table: Buffer, root: string): ReadonlySet<string> {
-  const isOff = ({ target, fileSystem }: MountInfo): boolean => target !== root || isRemote(fileSystem);
-  return new Set(
-    mountsBelow(table, root)
-      .filter(isOff)
-      .map(({ target }) => target),
-  );
+  const below = mountsBelow(table, root);
+  const top = below.findLast(({ target }) => target === root);
+  const isOff = ({ target }: MountInfo): boolean => target !== root || isRemote(top?.fileSystem ?? "");
+  return new Set(below.filter(isOff).map(({ target }) => target));
 }

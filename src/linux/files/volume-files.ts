@@ -1,66 +1,73 @@
-import { constants } from "node:fs";
-import { open, stat } from "node:fs/promises";
 import { FileError } from "../../ports/files.ts";
-import type { OpenedPath, PathKind, VolumeFiles } from "../../ports/volume-files.ts";
-import { errnoOf, onPath } from "../file-error.ts";
+import type { OpenedVolumePath, VolumeFiles } from "../../ports/volume-files.ts";
+import { onPath } from "../file-error.ts";
+import { type FarStorage, type FarStorageFinder, OwnDisks } from "./far-storage.ts";
 import { giveToGroup } from "./group-gift.ts";
-import { inStorage, usageOf } from "./remote-storage.ts";
-import { Walk } from "./walk.ts";
+import { usageOf } from "./remote-storage.ts";
+import { inStorage, openInStorage } from "./storage-helpers.ts";
+import { StorageWork } from "./storage-work.ts";
+import { type FileIdentity, volumeCalls } from "./volume-calls.ts";
 
-export const systemVolumeFiles: VolumeFiles = {
-  kind: (path) => onPath(path, () => inStorage(path, () => kind(path))),
-  groupOf: (path) => onPath(path, () => inStorage(path, async () => (await stat(path)).gid)),
-  openBeneath: (root, relativePath) =>
-    onPath(`${root}/${relativePath}`, () => inStorage(root, () => openBeneath(root, relativePath))),
-  readBeneath: (root, relativePath, maxBytes) =>
-    onPath(`${root}/${relativePath}`, () => inStorage(root, () => readBeneath(root, relativePath, maxBytes))),
-  giveToGroup: (root, access, signal) => onPath(root, () => giveToGroup(root, access, signal)),
-  usage: (path, signal) => onPath(path, () => usageOf(path, signal)),
-};
+/** For programs without a node. */
+export const systemVolumeFiles: VolumeFiles = volumeFiles(new OwnDisks());
 
-async function kind(path: string): Promise<PathKind | undefined> {
-  try {
-    const info = await stat(path);
-    if (info.isDirectory()) return "directory";
-    if (info.isFile()) return "file";
-    if (info.isSocket()) return "socket";
-    if (info.isCharacterDevice()) return "characterDevice";
-    return info.isBlockDevice() ? "blockDevice" : "other";
-  } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) return undefined;
-    throw error;
-  }
+/** Work on the node's own disks is done by this process, and by others elsewhere. */
+export function volumeFiles(disks: FarStorageFinder): VolumeFiles {
+  const farOf = (path: string): FarStorage | undefined => usable(disks.farStorageOf(path));
+  const farFor = (root: string, relativePath: string): FarStorage | undefined => {
+    return usable(disks.farStorageIn(root, relativePath));
+  };
+  return {
+    kind: (path, { onlyOnOwnDisks = false } = {}) =>
+      onPath(path, async () => {
+        const storage = farOf(path);
+        if (storage === undefined) return await volumeCalls.kind(path);
+        if (onlyOnOwnDisks) throw new FileError("EREMOTE", path, `EREMOTE: '${path}' is not on the node's own disks`);
+        return await inStorage(storage, "kind", path);
+      }),
+    groupOf: (path) =>
+      onPath(path, async () => {
+        const storage = farOf(path);
+        return await (storage === undefined ? volumeCalls.groupOf(path) : inStorage(storage, "groupOf", path));
+      }),
+    openBeneath: (root, relativePath) =>
+      onPath(`${root}/${relativePath}`, async () => {
+        const storage = farFor(root, relativePath);
+        return await (storage === undefined ? openHere : openThere(storage))(disks, root, relativePath);
+      }),
+    readBeneath: (root, relativePath, maxBytes) =>
+      onPath(`${root}/${relativePath}`, async () => {
+        const storage = farFor(root, relativePath);
+        return await (storage === undefined
+          ? volumeCalls.readBeneath(root, relativePath, maxBytes)
+          : inStorage(storage, "readBeneath", root, relativePath, maxBytes));
+      }),
+    giveToGroup: (root, access, signal) => onPath(root, () => giveToGroup(root, access, disks, signal)),
+    usage: (path, signal) => onPath(path, () => usageOf(path, signal)),
+  };
 }
 
-async function openBeneath(root: string, relativePath: string): Promise<OpenedPath> {
-  const walk = await Walk.from(root, { makes: true });
-  try {
-    await walk.follow(relativePath.split("/"));
-    return await walk.result();
-  } catch (error) {
-    await walk.close();
-    throw error;
-  }
+function usable(storage: FarStorage | undefined): FarStorage | undefined {
+  if (storage !== undefined) StorageWork.throwIfHanging(storage);
+  return storage;
 }
 
-async function readBeneath(root: string, relativePath: string, maxBytes: number): Promise<Uint8Array | undefined> {
-  const walk = await Walk.from(root, { makes: false });
-  try {
-    await walk.follow(relativePath.split("/"));
-    await using opened = await walk.result();
-    if (!opened.isFile) throw new FileError("EINVAL", relativePath, "EINVAL: not a regular file");
-    await using file = await open(opened.mountSource, constants.O_RDONLY);
-    const content = Buffer.alloc(maxBytes + 1);
-    let length = 0;
-    for (let read = -1; read !== 0 && length <= maxBytes; length += read) {
-      ({ bytesRead: read } = await file.read(content, length, content.length - length));
-    }
-    if (length > maxBytes) throw new FileError("EFBIG", relativePath, `EFBIG: more than ${maxBytes} bytes`);
-    return new Uint8Array(content.subarray(0, length));
-  } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) return undefined;
-    throw error;
-  } finally {
-    await walk.close();
-  }
+async function openHere(disks: FarStorageFinder, root: string, relativePath: string): Promise<OpenedVolumePath> {
+  const opened = await volumeCalls.openBeneath(root, relativePath);
+  const isShownAt = async (path: string): Promise<boolean> => {
+    // Far storage would not be what was opened here.
+    return disks.farStorageOf(path) === undefined && isSame(opened, await volumeCalls.identityOf(path));
+  };
+  return { ...opened, isShownAt };
+}
+
+function openThere(storage: FarStorage): typeof openHere {
+  return async (_disks, root, relativePath) => {
+    const { identityOf, ...opened } = await openInStorage(storage, root, relativePath);
+    return { ...opened, isShownAt: async (path) => isSame(opened, await identityOf(path)) };
+  };
+}
+
+function isSame(opened: FileIdentity, other: FileIdentity | undefined): boolean {
+  return opened.device === other?.device && opened.inode === other.inode;
 }
