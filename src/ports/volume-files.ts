@@ -51,6 +51,8 @@ export interface VolumeFiles {
    * @param options `onlyOnOwnDisks`: rejects with `EREMOTE` if the path leads to storage that may hang
    */
   kind(path: string, options?: { readonly onlyOnOwnDisks?: boolean }): Promise<PathKind | undefined>;
+  /** Creates a directory (0755, with its parents) or an empty file (0644); one that exists stays as it is. */
+  create(path: string, kind: "directory" | "file"): Promise<void>;
   /** The group of what exists there, following symbolic links. */
   groupOf(path: string): Promise<number>;
   /**

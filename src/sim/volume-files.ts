@@ -39,6 +39,10 @@ export class SimVolumeFiles implements VolumeFiles {
     return type === "other" ? "socket" : type === "symlink" ? "other" : type;
   }
 
+  async create(path: string, kind: "directory" | "file"): Promise<void> {
+    await (kind === "directory" ? this.#files.makeDirectory(path, 0o755) : this.#files.append(path, "", 0o644));
+  }
+
   async groupOf(path: string): Promise<number> {
     return this.#files.ownerOf(await this.#files.realPath(path))?.gid ?? 0;
   }

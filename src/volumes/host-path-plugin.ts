@@ -1,7 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { Recorder } from "../journal/entry.ts";
-import type { Files } from "../ports/files.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import { hostPathFits, setUpHostPath } from "./host-path.ts";
 import { HostPathRemarks } from "./host-path-remarks.ts";
@@ -9,7 +8,6 @@ import type { PreparedVolume, VolumePlugin } from "./volume-plugin.ts";
 import type { VolumeSpec } from "./volume-spec.ts";
 
 interface HostPathDependencies {
-  readonly files: Files;
   readonly volumeFiles: VolumeFiles;
   readonly journal: Recorder;
 }
@@ -43,7 +41,7 @@ export class HostPathPlugin implements VolumePlugin {
         if (volume.hostPath !== undefined) await this.#remarks.look(pod, volume);
         return await hostPathFits(this.#deps.volumeFiles, path, type);
       },
-      setUp: () => setUpHostPath(this.#deps, path, type),
+      setUp: () => setUpHostPath(this.#deps.volumeFiles, path, type),
     };
   }
 

@@ -1,15 +1,14 @@
-import type { Files } from "../ports/files.ts";
 import type { PathKind, VolumeFiles } from "../ports/volume-files.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 
 /** What a type requires, and upstream's term for it. */
 const wanted: Readonly<
-  Record<string, { readonly kind: PathKind; readonly called: string; readonly create?: boolean }>
+  Record<string, { readonly kind: PathKind; readonly called: string; readonly creates?: "directory" | "file" }>
 > = {
   Directory: { kind: "directory", called: "a directory" },
-  DirectoryOrCreate: { kind: "directory", called: "a directory", create: true },
+  DirectoryOrCreate: { kind: "directory", called: "a directory", creates: "directory" },
   File: { kind: "file", called: "a file" },
-  FileOrCreate: { kind: "file", called: "a file", create: true },
+  FileOrCreate: { kind: "file", called: "a file", creates: "file" },
   Socket: { kind: "socket", called: "a socket file" },
   CharDevice: { kind: "characterDevice", called: "a character device" },
   BlockDevice: { kind: "blockDevice", called: "a block device" },
@@ -26,7 +25,7 @@ export async function hostPathFits(volumeFiles: VolumeFiles, path: string, type:
  * @throws VolumeError if something else exists there, FileError
  */
 export async function setUpHostPath(
-  { files, volumeFiles }: { readonly files: Files; readonly volumeFiles: VolumeFiles },
+  volumeFiles: Pick<VolumeFiles, "kind" | "create">,
   path: string,
   type: string,
 ): Promise<void> {
@@ -34,9 +33,8 @@ export async function setUpHostPath(
   const want = Object.hasOwn(wanted, type) ? wanted[type] : undefined;
   if (want === undefined) throw new VolumeError(`${type} is an invalid volume type`);
   const found = await volumeFiles.kind(path);
-  if (found === undefined && want.create === true) {
-    if (want.kind === "directory") await files.makeDirectory(path, 0o755);
-    else await files.append(path, "", 0o644);
+  if (found === undefined && want.creates !== undefined) {
+    await volumeFiles.create(path, want.creates);
   } else if (found !== want.kind) {
     throw new VolumeError(`hostPath type check failed: ${path} is not ${want.called}`);
   }

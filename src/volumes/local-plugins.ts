@@ -81,7 +81,7 @@ export function localPlugins(deps: LocalPluginDependencies): readonly VolumePlug
   const projecting = { clock, random, directories, payload };
   return [
     new EmptyDirPlugin(directories),
-    new HostPathPlugin({ files, volumeFiles, journal }),
+    new HostPathPlugin({ volumeFiles, journal }),
     new NfsPlugin({ files, volumeFiles, mounts }),
     new ImagePlugin(),
     new LocalVolumePlugin({ clock, files, volumeFiles, mounts, loopDevices, processes, journal, observer }),

@@ -15,6 +15,8 @@ async function done(call: HelperCall): Promise<unknown> {
   switch (call.what) {
     case "kind":
       return await volumeCalls.kind(...call.with);
+    case "create":
+      return await volumeCalls.create(...call.with);
     case "groupOf":
       return await volumeCalls.groupOf(...call.with);
     case "identityOf":
@@ -44,6 +46,7 @@ async function answerTo(call: HelperCall): Promise<HelperAnswer> {
   }
 }
 
+process.umask(0);
 process.on("message", (call: HelperCall) => {
   void answerTo(call).then((answer) => process.send?.(answer));
 });

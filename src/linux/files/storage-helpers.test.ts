@@ -39,6 +39,11 @@ test("another process works on files of other disks, and names what went wrong",
   assert.equal(await far.groupOf(volume), lstatSync(volume).gid);
   assert.deepEqual(await far.readBeneath(volume, "a/b/mark", 10), new Uint8Array(Buffer.from("inside")));
   assert.equal(await far.readBeneath(volume, "none", 10), undefined);
+  await far.create(`${volume}/c/d`, "directory");
+  await far.create(`${volume}/c/file`, "file");
+  await far.create(`${volume}/a/b/mark`, "file");
+  const modes = ["c", "c/d", "c/file"].map((name) => lstatSync(`${volume}/${name}`).mode & 0o7777);
+  assert.deepEqual([modes, lstatSync(`${volume}/a/b/mark`).size], [[0o755, 0o755, 0o644], 6]);
   await assert.rejects(far.readBeneath(volume, "a/b/mark", 2), { code: "EFBIG", name: "FileError" });
   await assert.rejects(far.openBeneath(volume, "out/x"), { code: "EXDEV", name: "FileError" });
   await assert.rejects(far.groupOf(`${volume}/none`), { code: "ENOENT", path: `${volume}/none` });

@@ -43,7 +43,7 @@ const maxIdleLanes = 100;
 
 interface Call {
   readonly answer: Promise<unknown>;
-  /** Settles once the kernel has let go of it: with the answer, or when the killed process is gone. */
+  /** Settles with the answer, or when the killed process, which the kernel may hold, is gone. */
   readonly ended: Promise<void>;
 }
 
@@ -110,7 +110,7 @@ class Helper {
 
   /** Nothing is asked of it now: it keeps nobody alive, and ends soon. */
   rest(isDismissed: () => void): void {
-    this.#letGo();
+    this.#release();
     this.#idle = setTimeout(() => {
       isDismissed();
       this.end();
@@ -121,10 +121,10 @@ class Helper {
   end(): void {
     this.#isOver = true;
     this.#child.kill("SIGKILL");
-    this.#letGo();
+    this.#release();
   }
 
-  #letGo(): void {
+  #release(): void {
     this.#child.unref();
     this.#child.channel?.unref();
   }

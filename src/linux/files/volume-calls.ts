@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { open, stat } from "node:fs/promises";
+import { mkdir, open, stat } from "node:fs/promises";
 import { FileError } from "../../ports/files.ts";
 import { type GroupAccess, isGivenToGroup, type OpenedPath, type PathKind } from "../../ports/volume-files.ts";
 import { errnoOf } from "../file-error.ts";
@@ -33,6 +33,12 @@ export const volumeCalls = {
     if (info.isSocket()) return "socket";
     if (info.isCharacterDevice()) return "characterDevice";
     return info.isBlockDevice() ? "blockDevice" : "other";
+  },
+
+  /** See `VolumeFiles.create`; only in a process without a umask. */
+  async create(path: string, kind: "directory" | "file"): Promise<void> {
+    if (kind === "directory") await mkdir(path, { recursive: true, mode: 0o755 });
+    else await (await open(path, "a", 0o644)).close();
   },
 
   async groupOf(path: string): Promise<number> {

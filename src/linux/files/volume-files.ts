@@ -2,6 +2,7 @@ import { FileError } from "../../ports/files.ts";
 import type { OpenedVolumePath, VolumeFiles } from "../../ports/volume-files.ts";
 import { onPath } from "../file-error.ts";
 import { type FarStorage, type FarStorageFinder, OwnDisks } from "./far-storage.ts";
+import { systemFiles } from "./files.ts";
 import { giveToGroup } from "./group-gift.ts";
 import { usageOf } from "./remote-storage.ts";
 import { inStorage, openInStorage } from "./storage-helpers.ts";
@@ -24,6 +25,13 @@ export function volumeFiles(disks: FarStorageFinder): VolumeFiles {
         if (storage === undefined) return await volumeCalls.kind(path);
         if (onlyOnOwnDisks) throw new FileError("EREMOTE", path, `EREMOTE: '${path}' is not on the node's own disks`);
         return await inStorage(storage, "kind", path);
+      }),
+    create: (path, kind) =>
+      onPath(path, async () => {
+        const storage = farOf(path);
+        if (storage !== undefined) await inStorage(storage, "create", path, kind);
+        else if (kind === "directory") await systemFiles.makeDirectory(path, 0o755);
+        else await systemFiles.append(path, "", 0o644);
       }),
     groupOf: (path) =>
       onPath(path, async () => {
