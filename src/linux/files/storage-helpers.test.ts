@@ -137,7 +137,9 @@ test("the group of many volumes is changed by a few threads at a time", { skip: 
   await far.kind(directory.path);
   const before = threads();
   let most = 0;
+  using stack = new DisposableStack();
   const watch = setInterval(() => (most = Math.max(most, threads() - before)), 1);
+  stack.defer(() => clearInterval(watch));
   const given = await Promise.all(volumes.map((volume) => far.giveToGroup(volume, access)));
   assert.deepEqual(given, Array(24).fill(2));
   assert.ok(most > 0 && most <= 6, `${most} threads at once`);
@@ -149,6 +151,5 @@ test("the group of many volumes is changed by a few threads at a time", { skip: 
     Array(24).fill(0),
     "given already",
   );
-  clearInterval(watch);
   assert.equal(most, 0, "nothing to change, no thread");
 });

@@ -79,7 +79,8 @@ class Helper {
     };
     this.#child.on("message", (answer: HelperAnswer) => this.#settle?.(answer));
     this.#child.once("exit", () => over("has ended"));
-    this.#child.once("error", (error) => over(`cannot be run: ${error.message}`));
+    // Also for each signal that cannot be sent.
+    this.#child.on("error", (error) => over(`cannot be run: ${error.message}`));
   }
 
   get isOver(): boolean {
@@ -87,7 +88,6 @@ class Helper {
   }
 
   call<K extends CallName>(what: K, args: CallArguments<K>, storage: FarStorage): Call {
-    clearTimeout(this.#idle);
     const sinceMs = systemClock.monotonic();
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const answered = Promise.withResolvers<void>();
@@ -115,6 +115,11 @@ class Helper {
       isDismissed();
       this.end();
     }, idleMs).unref();
+  }
+
+  /** It will be asked. */
+  wake(): void {
+    clearTimeout(this.#idle);
   }
 
   /** A process blocked in the kernel survives this; nothing waits for it. */
@@ -153,7 +158,7 @@ class StorageHelpers {
     { clock: systemClock },
     { kind: "a process that works in storage", limit: 4, patienceMs: 2_000 },
   );
-  readonly #idle: Helper[] = [];
+  readonly #idle = new Set<Helper>();
   readonly #lanes = new Map<string, Lane>();
 
   /**
@@ -216,15 +221,10 @@ class StorageHelpers {
   /** The processes are few: on a node with many volumes they would all be started at once. */
   async #lease(): Promise<Lease> {
     const place = await this.#places.take("later", AbortSignal.any([]));
-    let idle = this.#idle.pop();
-    while (idle?.isOver === true) idle = this.#idle.pop();
-    const helper = idle ?? new Helper();
-    try {
-      await helper.started;
-    } catch (error) {
+    const helper = await this.#helper().catch((error: unknown) => {
       place[Symbol.dispose]();
       throw error;
-    }
+    });
     let isGiven = false;
     return {
       helper,
@@ -233,10 +233,21 @@ class StorageHelpers {
         isGiven = true;
         place[Symbol.dispose]();
         if (helper.isOver) return;
-        helper.rest(() => this.#idle.splice(this.#idle.indexOf(helper), 1));
-        this.#idle.push(helper);
+        helper.rest(() => this.#idle.delete(helper));
+        this.#idle.add(helper);
       },
     };
+  }
+
+  async #helper(): Promise<Helper> {
+    for (const idle of this.#idle) {
+      this.#idle.delete(idle);
+      idle.wake();
+      if (!idle.isOver) return idle;
+    }
+    const helper = new Helper();
+    await helper.started;
+    return helper;
   }
 }
 
