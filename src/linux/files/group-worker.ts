@@ -145,12 +145,17 @@ function giveRoot(): void {
   }
 }
 
-try {
-  if (top === undefined) giveRoot();
-  else giveTop(top.fd);
-  say({ changed, refusal: refusals.first });
-} catch (error) {
-  say({ code: errnoOf(error) ?? "EIO", message: errorMessage(error) });
-} finally {
-  await top?.close();
+function outcome(): GroupWorkSaid {
+  try {
+    if (top === undefined) giveRoot();
+    else giveTop(top.fd);
+    return { changed, refusal: refusals.first };
+  } catch (error) {
+    return { code: errnoOf(error) ?? "EIO", message: errorMessage(error) };
+  }
 }
+
+const end = outcome();
+// Whoever learns of the end may unmount.
+await top?.close();
+say(end);
