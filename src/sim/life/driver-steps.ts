@@ -170,7 +170,7 @@ export const driverActs = {
     const { node, clock } = stage;
     const isRecorded = (target: string): boolean => {
       const pod = /^.*\/pods\/[^/]+\//u.exec(target)?.[0];
-      return node.files.textOf(`${pod}podwright-pod.json`) !== undefined;
+      return pod === undefined || node.files.textOf(`${pod}podwright-pod.json`) !== undefined;
     };
     const target = random.pickFrom([...node.drivers.volumes.published.keys()].filter((each) => isRecorded(each)));
     if (target === undefined || !node.isUp) return;
