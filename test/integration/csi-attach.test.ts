@@ -95,10 +95,12 @@ test("a volume that the node has no place for rejects its pod, and the driver's 
     const hasCount = (count: number) => (object: unknown) => JSON.stringify(object).includes(`{"count":${count}}`);
     await admin.until("csinodes", "node1", hasCount(20), 10_000);
     makeClaim(cluster, "c", driver.name);
-    const attachError = { errorCode: 8, message: "no place for another volume" };
-    makeAttachment(cluster, driver.name, "c", { attached: false, attachError });
     driver.maxVolumes = 5n;
     admin.create(claimPod("full", "c"));
+    // Of an attempt for this pod: in a later second than its creation.
+    const time = new Date(Date.now() + 1000).toISOString();
+    const attachError = { errorCode: 8, message: "no place for another volume", time };
+    makeAttachment(cluster, driver.name, "c", { attached: false, attachError });
     await until("the pod to be rejected", async () => cluster.status("full").phase === "Failed");
     assert.equal(cluster.status("full").reason, "VolumeAttachmentLimitExceeded");
     assert.match(cluster.status("full").message ?? "", /no place for another volume/u);

@@ -5,6 +5,7 @@ import { describe, test } from "node:test";
 import { podUid } from "../../src/base/ids.ts";
 import { decodeCheckpoint, type PodResources } from "../../src/resources/resource-checkpoint.ts";
 import type { PodView } from "../../src/server/local-api.ts";
+import { cpuWeight } from "../../src/linux/cgroups/cgroups-v2.ts";
 import { machine } from "../support/machine.ts";
 import { politeSleep } from "../support/manifests.ts";
 import { type Podwright, until, withPodwright } from "../support/podwright.ts";
@@ -65,19 +66,35 @@ async function resize(podwright: Podwright, uid: string, text: string): Promise<
   await until("the pod to be resized", completed, 20_000);
 }
 
+interface KernelAmounts {
+  readonly request: number;
+  readonly limit: number;
+  readonly MiB: number;
+}
+
 /** What the kernel has for the pod and one of its containers: milli CPU of request and limit, bytes of memory. */
 async function kernel(podwright: Podwright, { uid }: PodView, containerId: string): Promise<object> {
-  const pod = `${podwright.layout.cgroupRoot}/kubepods/burstable/pod${uid}`;
-  const amounts = async (path: string): Promise<object> => {
-    const { cpuShares, cpuQuotaMicroseconds: quota, memoryLimitBytes } = (await machine.cgroups.read(path)).resources;
-    // Weights of cgroup v2 are coarser than shares.
-    return {
-      request: Math.round((cpuShares * 1000) / 1024 / 50) * 50,
-      limit: quota / 100,
-      MiB: memoryLimitBytes / MiB,
-    };
+  const path = `${podwright.layout.cgroupRoot}/kubepods/burstable/pod${uid}`;
+  const amounts = async (at: string, requestOf: (shares: number) => number): Promise<KernelAmounts> => {
+    const { cpuShares, cpuQuotaMicroseconds: quota, memoryLimitBytes } = (await machine.cgroups.read(at)).resources;
+    return { request: requestOf(cpuShares), limit: quota / 100, MiB: memoryLimitBytes / MiB };
   };
-  return { pod: await amounts(pod), container: await amounts(`${pod}/${containerId}`) };
+  const pod = await amounts(path, milliOf);
+  const container = await amounts(`${path}/${containerId}`, (shares) => {
+    const curved = milliOf(sharesOfCurve(cpuWeight(shares)));
+    return machine.cgroups.version === 2 && curved === pod.request ? curved : milliOf(shares);
+  });
+  return { pod, container };
+}
+
+/** Weights of cgroup v2 are coarser than shares. */
+function milliOf(cpuShares: number): number {
+  return Math.round((cpuShares * 1000) / 1024 / 50) * 50;
+}
+
+/** The shares for which runc (since 1.3.2) and crun (since 1.23) set a weight: no longer by the kubelet's formula. */
+function sharesOfCurve(weight: number): number {
+  return 2 ** ((Math.sqrt(125 ** 2 + 4 * 612 * (Math.log10(weight) + 7 / 34)) - 125) / 2);
 }
 
 async function recorded(podwright: Podwright, file: string, uid: string): Promise<PodResources | undefined> {

@@ -174,7 +174,7 @@ test("storage that hangs delays only its own pod, and is named", { skip: noHangi
         for (const name of stuck) server.admin.create(boundPod(name, container, { volumes }));
         using _silence = driver.hang("NodeGetVolumeStats");
         using unpublishing = driver.hang("NodeUnpublishVolume");
-        const says = `storage at '${hanging.path}' has not answered`;
+        const says = `the file system at '${hanging.path}'`;
         const isSaid = async (): Promise<boolean> =>
           server.admin.list("events").some((event) => JSON.stringify(event).includes(says));
         await until("the Event FailedMount", isSaid, 30_000);
