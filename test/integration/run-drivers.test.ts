@@ -1,91 +1,20 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { test, type TestContext } from "node:test";
-import { systemMounts } from "../../src/linux/files/mounts.ts";
+import { test } from "node:test";
 import { CsiDriver } from "../support/csi-driver.ts";
 import { driverEffects, driverPod } from "../support/csi-driver-pod.ts";
 import { freePort } from "../support/free-port.ts";
 import { patience } from "../support/patience.ts";
-import { type Podwright, until, withPodwright } from "../support/podwright.ts";
-
-const place = "/var/lib/kubelet";
-const directories = ["pods", "plugins", "plugins_registry"].map((name) => `${place}/${name}`);
-const mounts = (): string => readFileSync("/proc/self/mountinfo", "utf8");
-
-/** A CSIDriver, a volume of it, its claim, and a pod that writes to it. */
-const manifest = (driver: string): string => `
-apiVersion: storage.k8s.io/v1
-kind: CSIDriver
-metadata: { name: ${driver} }
-spec: { attachRequired: false, fsGroupPolicy: File }
----
-apiVersion: v1
-kind: PersistentVolume
-metadata: { name: disk }
-spec:
-  accessModes: [ReadWriteOnce]
-  capacity: { storage: 1Gi }
-  csi: { driver: ${driver}, volumeHandle: one }
----
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: { name: data }
-spec: { accessModes: [ReadWriteOnce], volumeName: disk, resources: { requests: { storage: 1Gi } } }
----
-apiVersion: v1
-kind: Pod
-metadata: { name: web }
-spec:
-  terminationGracePeriodSeconds: 0
-  securityContext: { runAsUser: 1000, fsGroup: 4711 }
-  containers:
-    - name: app
-      image: podwright.local/demo:1
-      imagePullPolicy: IfNotPresent
-      command: [sh, -c, "echo x >>/data/runs; exec sleep 36000"]
-      volumeMounts: [{ name: data, mountPath: /data }]
-  volumes: [{ name: data, persistentVolumeClaim: { claimName: data } }]
-`;
-
-/** Passes podwright, and a directory for a driver, to the work if nobody has the place; afterwards nothing is there. */
-async function atFreePlace(
-  context: TestContext,
-  work: (podwright: Podwright, directory: string) => Promise<void>,
-): Promise<void> {
-  if (directories.some((path) => existsSync(path))) {
-    context.skip(`${place} has pods or plugins on this machine: it may be a kubelet's`);
-    return;
-  }
-  const directory = mkdtempSync(join(tmpdir(), "podwright-csi-"));
-  try {
-    await withPodwright(async (podwright) => await work(podwright, directory));
-    assert.equal(mounts().includes(`${place}/`), false);
-    assert.deepEqual(
-      directories.filter((path) => existsSync(path)),
-      [],
-    );
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-    // After a failure; else nothing of it is there.
-    for (const path of directories) {
-      await systemMounts.unmount(path);
-      rmSync(path, { recursive: true, force: true });
-    }
-  }
-}
-
-async function written(podwright: Podwright): Promise<string> {
-  return await podwright.succeed("exec", "web", "--", "cat", "/data/runs");
-}
+import { atFreePlace, driverClaim, kubeletConfig, mounts, place, written } from "../support/kubelet-place.ts";
+import { until } from "../support/podwright.ts";
 
 test("a claim's volume comes from a CSI driver on the machine, which finds a kubelet at its usual place", async (context) => {
   await atFreePlace(context, async (podwright, directory) => {
     await using driver = new CsiDriver({ root: place, directory });
     await driver.start();
-    await podwright.succeed("run", "--detach", await podwright.manifest("web.yaml", manifest(driver.name)));
+    await podwright.succeed("run", "--detach", await podwright.manifest("web.yaml", driverClaim(driver.name)));
     assert.deepEqual(driver.effects, ["NodeStageVolume", "NodePublishVolume"]);
     const target = String(driver.callsOf("NodePublishVolume")[0]?.request["targetPath"]);
     assert.match(target, new RegExp(`^${place}/pods/[^/]+/volumes/kubernetes.io~csi/disk/mount$`, "u"));
@@ -110,7 +39,7 @@ test("a driver that is a pod of the same run serves the others, also after an en
     const options = { driver: name, root: place, data: join(directory, "data"), ports };
     const pod = driverPod("driver", options);
     const files = [
-      await podwright.manifest("web.yaml", manifest(name)),
+      await podwright.manifest("web.yaml", driverClaim(name)),
       await podwright.manifest("driver.json", JSON.stringify(pod)),
     ];
     await podwright.succeed("run", "--detach", ...files);
@@ -139,7 +68,7 @@ test("a driver that is stopped with the pods that use it is stopped last, and al
     const options = { driver: name, root: place, data: join(directory, "data"), ports };
     const driver = await podwright.manifest("driver.json", JSON.stringify(driverPod("driver", options)));
     // It ignores SIGTERM: the driver would end before it.
-    const web = manifest(name).replace("terminationGracePeriodSeconds: 0", "terminationGracePeriodSeconds: 4");
+    const web = driverClaim(name).replace("terminationGracePeriodSeconds: 0", "terminationGracePeriodSeconds: 4");
     const files = [await podwright.manifest("web.yaml", web), driver];
     /** Also once the place is free again. */
     const released = (): number => {
@@ -184,7 +113,7 @@ test("a kubelet that starts while run has its place gets it, and one of podwrigh
     const name = "pod.csi.example.org";
     const options = { driver: name, root: place, data: join(directory, "data"), ports };
     const files = [
-      await podwright.manifest("web.yaml", manifest(name)),
+      await podwright.manifest("web.yaml", driverClaim(name)),
       await podwright.manifest("driver.json", JSON.stringify(driverPod("driver", options))),
     ];
     await podwright.succeed("run", "--detach", ...files);
@@ -225,83 +154,6 @@ test("a kubelet that starts while run has its place gets it, and one of podwrigh
     await podwright.succeed("stop", "driver");
   });
 });
-
-test("a volume that came first is used by a later engine, for a claim that comes with its pod", async (context) => {
-  await atFreePlace(context, async (podwright, directory) => {
-    await using driver = new CsiDriver({ root: place, directory });
-    const documents = manifest(driver.name).split("---\n");
-    const before = await podwright.manifest("volume.yaml", documents.slice(0, 2).join("---\n"));
-    await podwright.succeed("run", "--detach", before);
-    await until("the engine without pods to end", async () => !mounts().includes(` ${place}/pods `), 60_000);
-    await driver.start();
-    await podwright.succeed("run", "--detach", await podwright.manifest("web.yaml", documents.slice(2).join("---\n")));
-    await until("what the pod writes", async () => (await written(podwright)) === "x\n");
-    await podwright.succeed("stop", "web");
-    await podwright.succeed("volumes", "rm", "--force", "data");
-  });
-});
-
-test("what an engine that was killed has left there keeps a kubelet off, and goes with the last pod", async (context) => {
-  await atFreePlace(context, async (podwright, directory) => {
-    const ports = { driver: await freePort(), registrar: await freePort() };
-    const options = { driver: "pod.csi.example.org", root: place, data: join(directory, "data"), ports };
-    const plain = await podwright.manifest("plain.yaml", plainPod);
-    const driver = await podwright.manifest("driver.json", JSON.stringify(driverPod("driver", options)));
-    const kept = (): Promise<string> => podwright.succeed("exec", "plain", "--", "cat", "/data/kept");
-    await podwright.succeed("run", "--detach", plain, driver);
-    await until("what the pod writes", async () => (await kept()) === "x\n");
-    // Before that its registrar would leave its socket.
-    const doctor = async (): Promise<string> => (await podwright.run(["doctor"])).stdout.replaceAll(/\s+/gu, " ");
-    await until("the driver to register", async () => /pod\.csi\.example\.org registered/u.test(await doctor()));
-    await podwright.succeed("stop", "driver");
-    await podwright.kill(await podwright.enginePid());
-    assert.ok(mounts().includes(` ${place}/pods `));
-
-    const config = await kubeletConfig(podwright);
-    const refused = await podwright.run(["kubelet", "--config", config, "--state-dir", join(directory, "state")]);
-    assert.equal(refused.exitCode, 3);
-    assert.match(refused.stderr, new RegExp(`${place}/pods shows ${podwright.layout.kubeletRoot}/pods`, "u"));
-    await podwright.succeed("run", "--detach", plain);
-    assert.equal(await kept(), "x\n");
-
-    // A kubelet that starts while no engine runs is noticed by the next one.
-    await podwright.kill(await podwright.enginePid());
-    const kubelet = spawn("sleep", ["600"], { argv0: "/usr/bin/kubelet", stdio: "ignore" });
-    try {
-      await podwright.succeed("run", "--detach", plain);
-      await until("the place to be left", async () => !mounts().includes(` ${place}/pods `));
-      const { stdout } = await podwright.run(["doctor"]);
-      assert.match(stdout, new RegExp(`another node agent has started at ${place} \\(pid ${kubelet.pid}`, "u"));
-      assert.equal(await kept(), "x\n");
-    } finally {
-      kubelet.kill("SIGKILL");
-    }
-    await until("the place to be taken again", async () => mounts().includes(` ${place}/pods `), 60_000);
-    await podwright.succeed("stop", "plain");
-  });
-});
-
-const plainPod = `
-apiVersion: v1
-kind: Pod
-metadata: { name: plain }
-spec:
-  terminationGracePeriodSeconds: 0
-  containers:
-    - name: app
-      image: podwright.local/demo:1
-      imagePullPolicy: IfNotPresent
-      command: [sh, -c, "echo x >>/data/kept; exec sleep 36000"]
-      volumeMounts: [{ name: data, mountPath: /data }]
-  volumes: [{ name: data, emptyDir: {} }]
-`;
-
-async function kubeletConfig(podwright: Podwright): Promise<string> {
-  const access = { authorization: { mode: "AlwaysAllow" } };
-  const settings = { failCgroupV1: false, failSwapOn: false, healthzPort: 0, port: await freePort(), ...access };
-  const kind = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
-  return await podwright.manifest("kubelet.json", JSON.stringify({ ...kind, ...settings }));
-}
 
 async function withinMs<T>(limitMs: number, work: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();
