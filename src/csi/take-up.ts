@@ -38,7 +38,7 @@ export interface NamesIn {
   readonly isWhole: boolean;
 }
 
-/** The subdirectories of a directory. @throws if neither it nor the table of mounts can be read */
+/** The subdirectories of a directory; of one that cannot be listed those with mounts, as far as these can be read. */
 export async function namesIn(
   { files, mounts }: Pick<TakeUpParts, "files" | "mounts">,
   directory: string,
@@ -47,7 +47,8 @@ export async function namesIn(
     const entries = await files.list(directory);
     return { names: entries.filter(({ type }) => type === "directory").map(({ name }) => name), isWhole: true };
   } catch {
-    const targets = (await mounts.below(directory)).filter(({ target }) => target !== directory);
+    const all = await mounts.below(directory).catch(() => []);
+    const targets = all.filter(({ target }) => target !== directory);
     const names = targets.map(({ target }) => target.slice(directory.length + 1).split("/", 1)[0] ?? "");
     return { names: [...new Set(names)], isWhole: false };
   }

@@ -99,8 +99,10 @@ function podPlaces(
 
 /** Not a copy that somebody made of a pod's directory: its data files name volumes that it does not have. */
 async function isPods({ files, mounts, names }: TakeUpParts, uid: string): Promise<boolean> {
-  const isOfPod = await namesPod(files, { rootDirectory: names.rootDirectory }, uid);
-  return isOfPod || (await mounts.below(`${names.pods}/${uid}`)).length > 0;
+  if (await namesPod(files, { rootDirectory: names.rootDirectory }, uid)) return true;
+  const mounted = await mounts.below(`${names.pods}/${uid}`).catch(() => undefined);
+  // Unknown: it may be.
+  return mounted === undefined || mounted.length > 0;
 }
 
 /** UIDs of pods with mounted volumes of drivers. */

@@ -49,6 +49,18 @@ test("changes are delivered as additions, updates of the same UID and removals, 
   assert.deepEqual(fixture.set("file"), ["remove 1", "remove 3"]);
 });
 
+test("a pod that was changed and changed back has another generation, and is delivered", () => {
+  const fixture = new Fixture();
+  const of = (generation: number): SourcedPod => {
+    const { pod, place } = sourced("a", "1");
+    return { place, pod: { ...pod, metadata: { ...pod.metadata, generation } } };
+  };
+  assert.deepEqual(fixture.set("run", of(1)), ["add 1"]);
+  assert.deepEqual(fixture.set("run", of(3)), ["update 1"]);
+  assert.equal(fixture.updates[0]?.pod.metadata.generation, 3);
+  assert.deepEqual(fixture.set("run", of(3)), []);
+});
+
 test("pods that come together are added by their creation, those without a time first", () => {
   const fixture = new Fixture();
   const created = (uid: string, creationTimestamp: string): SourcedPod => {

@@ -343,13 +343,17 @@ function runningOf(candidate: Candidate, seen: string): Running {
   return { ...candidate, pod: { ...pod, metadata: { ...pod.metadata, annotations } }, sourced: pod };
 }
 
-/** What makes a change of a pod: all but the annotations that podwright adds itself. */
+/**
+ * What makes a change of a pod: all but the annotations that podwright adds itself. A spec that was changed and changed
+ * back has another generation, which the pod's status must tell.
+ */
 function contentOf(pod: Pod): string {
   const {
     [Annotation.configSource]: _source,
     [Annotation.configSeen]: _seen,
     ...annotations
   } = pod.metadata.annotations ?? {};
-  const { labels, deletionTimestamp, deletionGracePeriodSeconds } = pod.metadata;
-  return canonicalJson({ spec: pod.spec, labels, deletionTimestamp, deletionGracePeriodSeconds, annotations });
+  const { generation, labels, deletionTimestamp, deletionGracePeriodSeconds } = pod.metadata;
+  const own = { generation, labels, deletionTimestamp, deletionGracePeriodSeconds, annotations };
+  return canonicalJson({ spec: pod.spec, ...own });
 }

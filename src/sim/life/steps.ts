@@ -231,7 +231,10 @@ const rareActs = {
   foreignVolume: (stage, random) =>
     onPod(stage, random, ({ metadata: { uid } }) => {
       const { node, clock } = stage;
-      const volume = node.foreignVolumes.mount(`/var/lib/kubelet/pods/${uid}`);
+      const directory = `/var/lib/kubelet/pods/${uid}`;
+      // Without this, and with such a UID, it is no pod's directory.
+      if (node.files.textOf(`${directory}/podwright-pod.json`) === undefined) return;
+      const volume = node.foreignVolumes.mount(directory);
       const graceMs = random.integer(0, 300_000);
       const look = (): void => {
         if (node.desired.has(uid)) clock.schedule("a pod with a driver's volume to go", 5000, look);
