@@ -9,8 +9,9 @@ import { mayBeKilled } from "../life/pod-probes.ts";
 import { attemptOf, type SimContainer, type SimSandbox, type WorldChange } from "../world-model.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
 import { asksForAll } from "./start-over.ts";
+import { isUnrecorded, podsDirectory } from "./unrecorded.ts";
 
-const directories = ["/var/lib/kubelet/pods", "/var/log/pods", "/var/log/containers"];
+const directories = [podsDirectory, "/var/log/pods", "/var/log/containers"];
 /** The longest drawn grace period, and a little. */
 const longestStopMs = 60_000;
 /** Three init containers of 10 s each, the hooks of the others, and the time to notice each exit. */
@@ -96,7 +97,9 @@ export class Agreement implements Rule {
     for (const directory of directories) {
       for (const { name } of await files.list(directory)) {
         const uid = /uid-\w+/.exec(name)?.[0];
-        if (uid !== undefined && !desired.has(uid)) problems.push(`${directory}/${name} is still there`);
+        if (uid === undefined || desired.has(uid)) continue;
+        const isNobodys = directory === podsDirectory && isUnrecorded(node, uid);
+        if (!isNobodys) problems.push(`${directory}/${name} is still there`);
       }
     }
     for (const { view } of node.pods()) {

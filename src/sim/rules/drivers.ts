@@ -8,6 +8,7 @@ import { devicesDirectory, devicesName, recordOf, stagedDirectory } from "../csi
 import type { DriverVolumes } from "../csi/volumes.ts";
 import { mayRun, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
 import type { Break, Rule, RuleMaker, Scene } from "./rule.ts";
+import { isUnrecorded } from "./unrecorded.ts";
 
 const podsDirectory = "/var/lib/kubelet/pods";
 /** Two syncs, and a little. */
@@ -57,11 +58,12 @@ class DriverRules implements Rule {
   }
 
   disagreements(): string[] {
-    const { desired } = this.#scene.node;
+    const { node } = this.#scene;
+    const isOver = (uid: string): boolean => !node.desired.has(uid) && !isUnrecorded(node, uid);
     const staged = [...this.#volumes.staged].filter(
       ([volume]) => ![...this.#volumes.published.values()].includes(volume),
     );
-    const published = [...this.#volumes.published.keys()].filter((target) => !desired.has(uidOf(target)));
+    const published = [...this.#volumes.published.keys()].filter((target) => isOver(uidOf(target)));
     return [
       ...staged.map(([volume]) => `${volume} is still staged, and no pod has it`),
       ...published.map((target) => `${target} is still published`),

@@ -14,6 +14,7 @@ import { dataText } from "./entry-data.ts";
 import { mayBeEvicted } from "./evictable.ts";
 import { Shortages } from "./shortages.ts";
 import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
+import { podsDirectory } from "./unrecorded.ts";
 
 /** How long an evicted pod is waited for after its grace period before another is evicted. */
 const cleanupMs = 30_000;
@@ -32,7 +33,6 @@ const pressureOf: Readonly<Record<StarvedResource, Pressure>> = {
   pids: "PIDPressure",
 };
 
-const podsDirectory = "/var/lib/kubelet/pods";
 /** Actions that release what a pod that has stopped still holds. */
 const releasing: ReadonlySet<EntryName> = new Set(["UnmountVolumes", "RemoveCgroup"]);
 /** Volumes whose content belongs to the node: others may have to wait for their driver. */

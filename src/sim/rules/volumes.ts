@@ -1,8 +1,7 @@
 import { mayRun, nameOf, type SimContainer } from "../world-model.ts";
 import type { EntryName } from "../../journal/vocabulary.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
-
-const podsDirectory = "/var/lib/kubelet/pods";
+import { isUnrecorded, podsDirectory } from "./unrecorded.ts";
 
 /** Actions that remove what a pod's containers need. */
 const taking: ReadonlySet<EntryName> = new Set(["UnmountVolumes", "RemoveLeftovers", "RemoveCgroup"]);
@@ -43,7 +42,7 @@ export const volumes: RuleMaker = ({ world, node, pods }, broken): Rule => {
       const targets = (await mounts.list()).map(({ target }) => target);
       for (const target of targets.filter((each) => each.startsWith(podsDirectory))) {
         const uid = target.slice(podsDirectory.length + 1).split("/")[0] ?? "";
-        if (!desired.has(uid)) problems.push(`mount ${target} is still there`);
+        if (!desired.has(uid) && !isUnrecorded(node, uid)) problems.push(`mount ${target} is still there`);
       }
       if (new Set(targets).size < targets.length) problems.push(`something is mounted twice: ${targets.join(" ")}`);
       for (const uid of desired.keys()) {
