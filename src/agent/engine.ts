@@ -266,6 +266,7 @@ async function serve(
     owns: async (uid) => isPrivate || (await files.stat(`${layout.kubeletRoot}/pods/${podUid(uid)}`)) !== undefined,
     termination,
     endsWhenIdle,
+    hasWork: () => drivers.isUnstaging,
     recorder,
     subject: { configuration: inUse, flags: {}, rootDirectory: layout.kubeletRoot, setVerbosity: undefined },
     beside: besideEngine({ ports, layout, log, cri, machine, manifests, room }),

@@ -65,6 +65,8 @@ export interface NodeProcess {
   readonly termination: AbortSignal;
   /** Whether it stops by itself after a while without pods. */
   readonly endsWhenIdle: boolean;
+  /** Whether something is left to do without pods, so that it is not idle. */
+  readonly hasWork?: () => boolean;
   /** Further tasks while the node runs, until the signal aborts. */
   readonly beside: (node: Node, figures: NodeFigures, signal: AbortSignal, journal: Recorder) => Promise<void>;
 }
@@ -89,7 +91,7 @@ export async function runNode(parts: NodeProcess): Promise<NodeEnd> {
     observe: (entry) => metrics.recorded(entry),
   });
   using _invariants = onBrokenInvariant(tellBrokenInvariants(journal, log));
-  const idle = new IdleExit(clock, () => ended.resolve("idle"));
+  const idle = new IdleExit(clock, () => ended.resolve("idle"), parts.hasWork);
   const measured = { ports, log, cri, config, runtime: runtime.info, metrics, subject };
   const stats = buildStats(measured, stop.signal);
   const { rootDirectory } = config.node;

@@ -34,6 +34,7 @@ export class RunDrivers {
   readonly place: KubeletPlace;
   readonly #setup: RunDriversSetup;
   #last: DriversLast | undefined;
+  #csi: CsiRoom | undefined;
 
   constructor(setup: RunDriversSetup) {
     const { ports, rootDirectory } = setup;
@@ -45,6 +46,11 @@ export class RunDrivers {
   /** Running pods with CSI volumes, if the pod is a driver. */
   served(pod: Pod): readonly PodRef[] {
     return this.#last?.served(pod) ?? [];
+  }
+
+  /** Whether a volume that no pod uses any more is still staged: while it is mounted, its data is below the state directory. */
+  get isUnstaging(): boolean {
+    return (this.#csi?.use.unstaging.length ?? 0) > 0;
   }
 
   /** Before the place is taken, nothing of the drivers is visible on the machine. */
@@ -71,6 +77,7 @@ export class RunDrivers {
       },
       { ...config, toldDirectory: kubeletPlace, asksVolumeHealth: false, checksMounts: true },
     );
+    this.#csi = csi;
     const registryLog = log.child({ component: "plugins" });
     const onSockets = (sockets: PluginRegistry["sockets"]): void => {
       metrics.csi.plugins(sockets);

@@ -10,11 +10,14 @@ export class IdleExit {
   readonly #clock: Clock;
   #node: { readonly isEmpty: boolean } | undefined;
   readonly #onIdle: () => void;
+  readonly #hasWork: () => boolean;
   #timer: Disposable | undefined;
 
-  constructor(clock: Clock, onIdle: () => void) {
+  /** @param hasWork whether something is left to do without pods, such as unstaging their volumes: until then it is not idle */
+  constructor(clock: Clock, onIdle: () => void, hasWork: () => boolean = () => false) {
     this.#clock = clock;
     this.#onIdle = onIdle;
+    this.#hasWork = hasWork;
   }
 
   /** The engine of this node has started. */
@@ -31,7 +34,9 @@ export class IdleExit {
   #wait(delayMs: number): void {
     this.#timer?.[Symbol.dispose]();
     this.#timer = this.#clock.timer("pods to arrive at an idle engine", delayMs, () => {
-      if (this.#node?.isEmpty === true) this.#onIdle();
+      if (this.#node?.isEmpty !== true) return;
+      if (this.#hasWork()) this.#wait(waitMs);
+      else this.#onIdle();
     });
   }
 }

@@ -18,6 +18,7 @@ test("a pod's entries have its beginning if they begin when it was added, and ha
   const ignored = entry("FailedValidation", { kind: "decision", cause });
   assert.equal(hasBeginning([ignored, added, started]), true);
   assert.equal(hasBeginning([ignored]), true);
+  assert.equal(hasBeginning([entry("ClaimBound", { kind: "decision", cause }), added, started]), true);
 });
 
 test("entries without the pod's beginning are recognised", () => {

@@ -7,8 +7,8 @@ import { termOf } from "./vocabulary.ts";
  * @param own of one UID, by sequence number
  */
 export function hasBeginning(own: readonly JournalEntry[]): boolean {
-  // Before a pod is added, its manifest may have been ignored.
-  const first = own.find(({ what }) => termOf(what).why !== "shadow");
+  // Before a pod is added, its manifest may have been ignored, and its claims are bound.
+  const first = own.find(({ what }) => what !== "ClaimBound" && termOf(what).why !== "shadow");
   if (first !== undefined && first.what !== "PodAdded") return false;
   const started = new Set<string>();
   for (const { kind, what, container, data } of own) {

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { systemClock } from "../../src/linux/processes/clock.ts";
 import { CsiDriver } from "../support/csi-driver.ts";
 import { driverPod } from "../support/csi-driver-pod.ts";
 import { freePort } from "../support/free-port.ts";
@@ -20,6 +22,30 @@ test("a volume that came first is used by a later engine, for a claim that comes
     await until("what the pod writes", async () => (await written(podwright)) === "x\n");
     await podwright.succeed("stop", "web");
     await podwright.succeed("volumes", "rm", "--force", "data");
+  });
+});
+
+test("an engine without pods stays until its driver has unstaged their volume", async (context) => {
+  await atFreePlace(context, async (podwright, directory) => {
+    await using driver = new CsiDriver({ root: place, directory });
+    await driver.start();
+    await podwright.succeed("run", "--detach", await podwright.manifest("web.yaml", driverClaim(driver.name)));
+    await until("what the pod writes", async () => (await written(podwright)) === "x\n");
+    using unstaging = driver.hang("NodeUnstageVolume");
+    await podwright.succeed("stop", "web");
+    const pid = await podwright.enginePid();
+    await until("the call", async () => driver.calls.some(({ method }) => method === "NodeUnstageVolume"));
+    await systemClock.sleep("the engine to end too early", 5000);
+    assert.equal(await podwright.enginePid(), pid);
+    assert.ok(mounts().includes(` ${place}/plugins `));
+    assert.match((await podwright.run(["doctor"])).stdout, /staged, but used by no pod: /u);
+    unstaging[Symbol.dispose]();
+    await until("the engine to end", async () => !mounts().includes(` ${place}/plugins `), 60_000);
+    assert.ok(driver.volumes.isIdle);
+    // The socket of a driver on the machine is not the engine's to remove.
+    await driver[Symbol.asyncDispose]();
+    rmdirSync(`${place}/plugins_registry`);
+    if (readdirSync(place).length === 0) rmdirSync(place);
   });
 });
 
