@@ -14,6 +14,7 @@ import { cgroupPath, kubepodsCgroup } from "../resources/cgroup-names.ts";
 import { ShutdownManager } from "../shutdown/shutdown-manager.ts";
 import { ShutdownRecord } from "../shutdown/shutdown-record.ts";
 import type { Daemon, PreparedDaemon } from "./daemon.ts";
+import { pluginFindings } from "./plugin-findings.ts";
 
 type FromDaemon = Pick<Daemon, "ports" | "log">;
 type FromPrepared = Pick<PreparedDaemon, "settings" | "rootDirectory" | "nodeName" | "metrics">;
@@ -65,7 +66,7 @@ function pluginRooms(
     },
     `${rootDirectory}/plugins_registry`,
   );
-  return [csi, registry];
+  return [csi, { run: (signal) => registry.run(signal), findings: () => pluginFindings(registry.refused) }];
 }
 
 function slicesRoom(

@@ -18,6 +18,7 @@ import type { Ports } from "../ports/ports.ts";
 import { runWhileTaken } from "../private-runtime/guarded-registry.ts";
 import { KubeletPlace, kubeletPlace } from "../private-runtime/kubelet-place.ts";
 import { KubeletPlaceGuard } from "../private-runtime/kubelet-place-guard.ts";
+import { pluginFindings } from "./plugin-findings.ts";
 
 export interface RunDriversSetup {
   readonly ports: Ports;
@@ -89,7 +90,11 @@ export class RunDrivers {
     );
     const last = new DriversLast({ clock, journal, serves: isDriver, use: () => csi.use });
     this.#last = last;
-    return [csi, last, { run: (signal) => runWhileTaken(registry, place, guard, signal) }, guardRoom(guard)];
+    const plugged: Room = {
+      run: (signal) => runWhileTaken(registry, place, guard, signal),
+      findings: () => pluginFindings(registry.refused),
+    };
+    return [csi, last, plugged, guardRoom(guard)];
   }
 }
 

@@ -134,8 +134,10 @@ test("a rejected plugin receives the reason in upstream's words, and is retried"
     registered: false,
     error: "RegisterPlugin error -- plugin validation failed with err: it is not wanted",
   });
+  assert.match(scene.registry.refused[0]?.problem ?? "", /plugin validation failed with err: it is not wanted$/u);
   scene.refusal = undefined;
   await scene.sees("register d.example.org 1.0.0");
+  assert.deepEqual(scene.registry.refused, []);
 });
 
 test("a plugin whose registration fails receives the reason, and is deregistered", async () => {

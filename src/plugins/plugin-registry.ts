@@ -38,6 +38,8 @@ interface Registration {
   /** Of this socket: another one at its path starts with the shortest pause. */
   failures: number;
   retryAtMs: number;
+  /** Why the last attempt failed. */
+  problem?: string;
 }
 
 /**
@@ -71,6 +73,13 @@ export class PluginRegistry {
   get sockets(): readonly { readonly path: string; readonly isRegistered: boolean }[] {
     return [...this.#registrations.values()].map(({ socket: { path }, plugin }) => {
       return { path, isRegistered: plugin !== undefined };
+    });
+  }
+
+  /** Sockets whose plugins could not be registered, and why. */
+  get refused(): readonly { readonly path: string; readonly problem: string }[] {
+    return [...this.#registrations.values()].flatMap(({ socket: { path }, plugin, problem }) => {
+      return plugin === undefined && problem !== undefined ? [{ path, problem }] : [];
     });
   }
 
@@ -176,6 +185,7 @@ export class PluginRegistry {
     const { path } = registration.socket;
     const retryMs = operationRetryMs(registration.failures);
     registration.failures++;
+    registration.problem = problem;
     registration.retryAtMs = clock.monotonic() + retryMs;
     const message = `plugin at ${path} is not registered: ${problem}`;
     journal.record({ kind: "note", what: "PluginRefused", message });
