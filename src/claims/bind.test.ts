@@ -209,6 +209,11 @@ test("a claim without a class waits while no free volume without a class fits, w
   assert.equal(because(volume("fast", { storageClassName: "fast" })), "directory");
   assert.equal(because(volume("kept", { claimRef: { name: "other" } })), "directory");
   assert.equal(outcome(claim(), state([volume("taken")], [taken])), "directory");
+  assert.equal(
+    outcome(claim(), state([volume("taken"), shared], [taken])),
+    waits,
+    "only those that are free are named",
+  );
   assert.equal(outcome(claim({ storageClassName: "none" }), state([shared])), "directory");
 });
 

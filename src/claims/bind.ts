@@ -76,8 +76,10 @@ function volumeNeeded(claim: KeptClaim, state: StorageState): VolumeNeeded | und
 
 /** Why none of the volumes that a claim may wait for is bound to it, first those that are reserved for it. */
 function refusalsOf(claim: KeptClaim, state: StorageState): string[] {
-  return [...state.volumes.values()]
-    .filter((volume) => isAwaited(volume, claim, state))
+  const awaited = [...state.volumes.values()].filter((volume) => isAwaited(volume, claim, state));
+  const free = awaited.filter((volume) => isFree(volume, claim, state));
+  // Without a class it waits for the free ones alone.
+  return (className(claim, state) === "" && free.length > 0 ? free : awaited)
     .toSorted((a, b) => Number(isKeptFor(b, claim)) - Number(isKeptFor(a, claim)) || (nameOf(a) < nameOf(b) ? -1 : 1))
     .map((volume) => `volume "${nameOf(volume)}": ${refusal(volume, claim, state) ?? ""}`);
 }
