@@ -46,7 +46,7 @@ export async function stopCommand(
     const more =
       options.grace === 0
         ? `'${own("why", stopped[0]?.name ?? "")}' what a pod waits for`
-        : `'${own("stop", "--grace", "0", ...selectors)}' stops immediately`;
+        : `'${own("stop", "--grace", "0", ...selectors)}' kills the containers at once`;
     throw new PodwrightError(ExitCode.failed, "stopped waiting; the stop continues", {
       remedy: `'${own("ps")}' shows the progress, ${more}`,
     });
