@@ -14,6 +14,13 @@ export const sandboxId = (text: string): SandboxId => text as SandboxId;
 
 const uidForm = /^(?:[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$/u;
 
+const uidWithin = /[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/u;
+
+/** Whether it is a name around a UID of such a form. Pure. */
+export function isNamedAfterUid(name: string): boolean {
+  return uidWithin.test(name) && !hasUidForm(name);
+}
+
 /** Whether it has the form of a UID that an API server or a kubelet gives; a manifest may name any other. Pure. */
 export function hasUidForm(name: string): boolean {
   return uidForm.test(name);

@@ -126,8 +126,9 @@ test("a copy of a pod's directory, as its owner makes to save data, holds no vol
   const scene = await published("Filesystem");
   const record = "volumes/kubernetes.io~csi/pv/vol_data.json";
   const text = await scene.files.read(`${pods}/u1/${record}`, 10_000);
-  await scene.files.makeDirectory(`${pods}/u1.bak/volumes/kubernetes.io~csi/pv`, 0o750);
-  await scene.files.write(`${pods}/u1.bak/${record}`, text, 0o644);
+  const copy = `${pods}/7b2c44f0-27a9-4d0a-9b4e-0a1b2c3d4e5f.bak`;
+  await scene.files.makeDirectory(`${copy}/volumes/kubernetes.io~csi/pv`, 0o750);
+  await scene.files.write(`${copy}/${record}`, text, 0o644);
   await damaged(scene, []);
   await scene.tearDown("u1");
   await tidy(scene);

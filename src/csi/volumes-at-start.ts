@@ -1,5 +1,5 @@
 import { removeEmpty } from "../ports/files.ts";
-import { namesPod } from "../runtime/layout/pod-names.ts";
+import { isCopyOfPod } from "../runtime/layout/pod-names.ts";
 import { csiDirectoryName } from "./names.ts";
 import {
   dataAtStart,
@@ -97,9 +97,12 @@ function podPlaces(
   return { volumes: `${pod}/volumes/${csiDirectoryName}`, devices: `${pod}/volumeDevices/${csiDirectoryName}` };
 }
 
-/** Not a copy that somebody made of a pod's directory: its data files name volumes that it does not have. */
+/**
+ * Not a copy that somebody made of a pod's directory: its data files name volumes that it does not have. Any other may be a
+ * pod's that could not be recorded, and whose volume a driver is mounting.
+ */
 async function isPods({ files, mounts, names }: TakeUpParts, uid: string): Promise<boolean> {
-  if (await namesPod(files, { rootDirectory: names.rootDirectory }, uid)) return true;
+  if (!(await isCopyOfPod(files, { rootDirectory: names.rootDirectory }, uid))) return true;
   const mounted = await mounts.below(`${names.pods}/${uid}`).catch(() => undefined);
   // Unknown: it may be.
   return mounted === undefined || mounted.length > 0;

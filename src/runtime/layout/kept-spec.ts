@@ -43,6 +43,20 @@ export async function keptSpec(
   }
 }
 
+/** Whether the stored pod is another one: somebody has copied its directory. */
+export async function keepsOther(
+  files: Pick<Files, "read">,
+  node: Pick<NodeContext, "rootDirectory">,
+  uid: PodUid,
+): Promise<boolean> {
+  try {
+    const bytes = await files.read(pathOf(node, uid), maxBytes);
+    return PodManifest.parse(JSON.parse(new TextDecoder().decode(bytes))).metadata.uid !== uid;
+  } catch {
+    return false;
+  }
+}
+
 /** Removes what {@link keepSpec} stored. */
 export async function dropSpec(
   files: Pick<Files, "remove">,

@@ -1,7 +1,7 @@
-import { hasUidForm, type PodUid, podUid } from "../../base/ids.ts";
+import { hasUidForm, isNamedAfterUid, type PodUid, podUid } from "../../base/ids.ts";
 import type { Files } from "../../ports/files.ts";
 import type { NodeContext } from "../node-context.ts";
-import { keptSpec } from "./kept-spec.ts";
+import { keepsOther, keptSpec } from "./kept-spec.ts";
 
 /**
  * Whether an entry of `pods` belongs to a pod that kubelets make, or that podwright has started, by its stored spec. A
@@ -13,6 +13,15 @@ export async function namesPod(
   name: string,
 ): Promise<boolean> {
   return hasUidForm(name) || (await keptSpec(files, node, podUid(name))) !== undefined;
+}
+
+/** Whether an entry of `pods` is a copy of a pod's directory, by its name or by the spec that is stored there. */
+export async function isCopyOfPod(
+  files: Pick<Files, "read">,
+  node: Pick<NodeContext, "rootDirectory">,
+  name: string,
+): Promise<boolean> {
+  return isNamedAfterUid(name) || (await keepsOther(files, node, podUid(name)));
 }
 
 /** In the order in which they are read: UIDs in the usual form first, and each before the copies named after it. Pure. */
