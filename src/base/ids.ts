@@ -12,9 +12,9 @@ export const podUid = (text: string): PodUid => text as PodUid;
 export const containerId = (text: string): ContainerId => text as ContainerId;
 export const sandboxId = (text: string): SandboxId => text as SandboxId;
 
-const uidForm = /^(?:[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$/u;
-
-const uidWithin = /[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/u;
+const uid = "[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}";
+const uidForm = new RegExp(`^(?:${uid})$`, "u");
+const uidWithin = new RegExp(uid, "u");
 
 /** Whether it is a name around a UID of such a form. Pure. */
 export function isNamedAfterUid(name: string): boolean {

@@ -32,15 +32,12 @@ export async function keptSpec(
   node: Pick<NodeContext, "rootDirectory">,
   uid: PodUid,
 ): Promise<Pod | undefined> {
-  try {
-    const bytes = await files.read(pathOf(node, uid), maxBytes);
-    const { metadata, spec } = PodManifest.parse(JSON.parse(new TextDecoder().decode(bytes)));
-    const { name, namespace } = metadata;
-    if (name === undefined || namespace === undefined || metadata.uid !== uid) return undefined;
-    return { metadata: { ...metadata, name, namespace, uid: podUid(uid) }, spec };
-  } catch {
-    return undefined;
-  }
+  const stored = await storedAt(files, node, uid);
+  if (stored === undefined) return undefined;
+  const { metadata, spec } = stored;
+  const { name, namespace } = metadata;
+  if (name === undefined || namespace === undefined || metadata.uid !== uid) return undefined;
+  return { metadata: { ...metadata, name, namespace, uid: podUid(uid) }, spec };
 }
 
 /** Whether the stored pod is another one: somebody has copied its directory. */
@@ -49,11 +46,20 @@ export async function keepsOther(
   node: Pick<NodeContext, "rootDirectory">,
   uid: PodUid,
 ): Promise<boolean> {
+  const stored = await storedAt(files, node, uid);
+  return stored !== undefined && stored.metadata.uid !== uid;
+}
+
+async function storedAt(
+  files: Pick<Files, "read">,
+  node: Pick<NodeContext, "rootDirectory">,
+  uid: PodUid,
+): Promise<PodManifest | undefined> {
   try {
     const bytes = await files.read(pathOf(node, uid), maxBytes);
-    return PodManifest.parse(JSON.parse(new TextDecoder().decode(bytes))).metadata.uid !== uid;
+    return PodManifest.parse(JSON.parse(new TextDecoder().decode(bytes)));
   } catch {
-    return false;
+    return undefined;
   }
 }
 
