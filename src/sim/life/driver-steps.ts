@@ -1,3 +1,4 @@
+import { isRecorded } from "./recorded.ts";
 import type { Volume } from "../../api/volume.ts";
 import { claimedVolumes, inlineDriver, plainDriver } from "../csi/claimed-volumes.ts";
 import type { SimDriver } from "../csi/driver.ts";
@@ -168,11 +169,11 @@ export const driverActs = {
    */
   damageRecord: (stage, random) => {
     const { node, clock } = stage;
-    const isRecorded = (target: string): boolean => {
-      const pod = /^.*\/pods\/[^/]+\//u.exec(target)?.[0];
-      return pod === undefined || node.files.textOf(`${pod}podwright-pod.json`) !== undefined;
+    const isIdentified = (target: string): boolean => {
+      const uid = /\/pods\/([^/]+)\//u.exec(target)?.[1];
+      return uid === undefined || isRecorded(node.files, uid);
     };
-    const target = random.pickFrom([...node.drivers.volumes.published.keys()].filter((each) => isRecorded(each)));
+    const target = random.pickFrom([...node.drivers.volumes.published.keys()].filter((each) => isIdentified(each)));
     if (target === undefined || !node.isUp) return;
     const staging = node.drivers.volumes.staged.get(node.drivers.volumes.published.get(target) ?? "");
     const record = recordOf(staging !== undefined && random.chance(0.3) ? staging : target);

@@ -1,3 +1,4 @@
+import { isRecorded, podsDirectory } from "./recorded.ts";
 import type { Pod } from "../../api/pod.ts";
 import type { SimRandom } from "../random.ts";
 import { clusterActs } from "./cluster-steps.ts";
@@ -231,10 +232,9 @@ const rareActs = {
   foreignVolume: (stage, random) =>
     onPod(stage, random, ({ metadata: { uid } }) => {
       const { node, clock } = stage;
-      const directory = `/var/lib/kubelet/pods/${uid}`;
       // Without this, and with such a UID, it is no pod's directory.
-      if (node.files.textOf(`${directory}/podwright-pod.json`) === undefined) return;
-      const volume = node.foreignVolumes.mount(directory);
+      if (!isRecorded(node.files, uid)) return;
+      const volume = node.foreignVolumes.mount(`${podsDirectory}/${uid}`);
       const graceMs = random.integer(0, 300_000);
       const look = (): void => {
         if (node.desired.has(uid)) clock.schedule("a pod with a driver's volume to go", 5000, look);

@@ -9,7 +9,8 @@ import { mayBeKilled } from "../life/pod-probes.ts";
 import { attemptOf, type SimContainer, type SimSandbox, type WorldChange } from "../world-model.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
 import { asksForAll } from "./start-over.ts";
-import { isUnrecorded, podsDirectory } from "./unrecorded.ts";
+import { podsDirectory } from "../life/recorded.ts";
+import { isUnrecorded } from "./unrecorded.ts";
 
 const directories = [podsDirectory, "/var/log/pods", "/var/log/containers"];
 /** The longest drawn grace period, and a little. */

@@ -14,7 +14,7 @@ import { dataText } from "./entry-data.ts";
 import { mayBeEvicted } from "./evictable.ts";
 import { Shortages } from "./shortages.ts";
 import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
-import { podsDirectory } from "./unrecorded.ts";
+import { podsDirectory } from "../life/recorded.ts";
 
 /** How long an evicted pod is waited for after its grace period before another is evicted. */
 const cleanupMs = 30_000;

@@ -1,3 +1,4 @@
+import { isRecorded } from "../life/recorded.ts";
 import type { Container } from "../../api/container.ts";
 import { lifeStarted } from "../../journal/entry.ts";
 import type { SimEntry } from "../life/node.ts";
@@ -163,6 +164,6 @@ export class Stops implements Rule {
   }
 
   #isKept(uid: string): boolean {
-    return this.#scene.node.files.ownerOf(`/var/lib/kubelet/pods/${uid}/podwright-pod.json`) !== undefined;
+    return isRecorded(this.#scene.node.files, uid);
   }
 }

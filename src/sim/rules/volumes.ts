@@ -1,7 +1,8 @@
 import { mayRun, nameOf, type SimContainer } from "../world-model.ts";
 import type { EntryName } from "../../journal/vocabulary.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
-import { isUnrecorded, podsDirectory } from "./unrecorded.ts";
+import { podsDirectory } from "../life/recorded.ts";
+import { isUnrecorded } from "./unrecorded.ts";
 
 /** Actions that remove what a pod's containers need. */
 const taking: ReadonlySet<EntryName> = new Set(["UnmountVolumes", "RemoveLeftovers", "RemoveCgroup"]);
