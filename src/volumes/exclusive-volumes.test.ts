@@ -84,6 +84,10 @@ test("a dead pod whose exclusive volume is still mounted has it", async () => {
   assert.equal(await isFree(volumes), false);
 });
 
+test("a pod whose spec could not be stored has its exclusive volume, whatever its UID", async () => {
+  assert.equal(await isFree(await withFilesLeft(placeOf("custom"))), false);
+});
+
 test("a copy of a pod's directory has no exclusive volume, unless that is mounted there", async () => {
   const at = placeOf(`${uid}.bak`);
   assert.equal(await isFree(await withFilesLeft(at)), true);

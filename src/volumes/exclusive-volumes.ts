@@ -1,7 +1,7 @@
 import type { PodUid } from "../base/ids.ts";
 import type { Files } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
-import { namesPod } from "../runtime/layout/pod-names.ts";
+import { isCopyOfPod } from "../runtime/layout/pod-names.ts";
 
 export interface ExclusiveVolumesDependencies {
   readonly files: Pick<Files, "list" | "read">;
@@ -59,8 +59,8 @@ export class ExclusiveVolumes {
         // The entry in its parent directory: accessing the volume itself could hang on a dead mount.
         const entries = await files.list(directory).catch(() => []);
         if (!entries.some((entry) => entry.name === volume)) continue;
-        // A copy of a pod's directory uses nothing.
-        const isCopy = !(await namesPod(files, { rootDirectory: root }, name));
+        // A copy of a pod's directory uses nothing. Any other may be a pod's that could not be recorded.
+        const isCopy = await isCopyOfPod(files, { rootDirectory: root }, name);
         if (isCopy && (kind === "volumeDevices" || (await this.#deps.mounts.below(directory)).length === 0)) continue;
         if (kind === "volumeDevices" || (await this.#isUsed(name, `${directory}/${volume}`))) return name;
       }

@@ -232,6 +232,16 @@ test("of two files with the same IDs only one counts", async () => {
   assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
 });
 
+test("a pod whose spec could not be stored is no copy: that its IDs are another's is said, whatever its UID", async () => {
+  const machine = new Machine();
+  const owner = "a".repeat(32);
+  await machine.write(owner, goFile);
+  await machine.write("custom", goFile);
+  const node = machine.node();
+  assert.equal((await rangeOf(node, owner)).first, 131_072);
+  await assert.rejects(rangeOf(node, "custom"), /its IDs belong to pod a{32}/u);
+});
+
 test("a copy of a pod's directory takes its IDs neither from the pod nor from others", async () => {
   for (const uid of ["a".repeat(32), "custom"]) {
     const machine = new Machine();

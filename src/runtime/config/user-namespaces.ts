@@ -14,7 +14,7 @@ import type { UserNamespace } from "./namespaces.ts";
 import type { NodeContext } from "../node-context.ts";
 import type { PodHolding } from "../pod-holdings.ts";
 import { podDirectory } from "../layout/pod-directories.ts";
-import { inUidOrder, namesPod } from "../layout/pod-names.ts";
+import { inUidOrder, isCopyOfPod } from "../layout/pod-names.ts";
 import { podRef } from "../pod-ref.ts";
 
 export interface UserNamespacesDependencies {
@@ -197,8 +197,8 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
       }
       const range = readRange(text);
       const owner = this.#ownerOf(range);
-      // A copy of that pod's directory has its IDs, too.
-      if (owner !== undefined && !(await namesPod(this.#deps.files, this.#deps.node, uid))) return;
+      // A copy of that pod's directory has its IDs, too. Any other may be a pod's that could not be recorded.
+      if (owner !== undefined && (await isCopyOfPod(this.#deps.files, this.#deps.node, uid))) return;
       if (owner !== undefined) throw new RangeError(`its IDs belong to pod ${owner}`);
       this.#ranges.set(uid, range);
     } catch (error) {

@@ -40,14 +40,13 @@ export async function keptSpec(
   return { metadata: { ...metadata, name, namespace, uid: podUid(uid) }, spec };
 }
 
-/** Whether the stored pod is another one: somebody has copied its directory. */
-export async function keepsOther(
+/** The UID of the stored pod, which is another's in a copy of its directory; undefined when missing or incomplete. */
+export async function keptUid(
   files: Pick<Files, "read">,
   node: Pick<NodeContext, "rootDirectory">,
   uid: PodUid,
-): Promise<boolean> {
-  const stored = await storedAt(files, node, uid);
-  return stored !== undefined && stored.metadata.uid !== uid;
+): Promise<string | undefined> {
+  return (await storedAt(files, node, uid))?.metadata.uid;
 }
 
 async function storedAt(
