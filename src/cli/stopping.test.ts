@@ -97,6 +97,16 @@ test("the countdown shows the seconds until SIGKILL, then that it was sent, then
   assert.equal(stoppingLine({ ...pod, state: "terminated" }, 0), "stopping web: cleaning up");
 });
 
+test("a pod whose driver is away is said to wait for it, since when, and what to do", () => {
+  const holdout =
+    "volume disk (d) cannot be unpublished: driver name d not found in the list of registered CSI drivers";
+  const awayDrivers = [{ name: "d", since: 1000, isRegistered: false }];
+  const pod = podView({ state: "terminated", holdout, awayDrivers });
+  const remedy =
+    "driver d has been away for 2 min: start it again; until then the pod stays, and podwright keeps trying";
+  assert.equal(stoppingLine(pod, 130_000), `stopping web: ${holdout}; ${remedy}`);
+});
+
 test("the error for an engine that does not start is its own, or the end of its log", () => {
   const own = engineFailure(
     '{"level":"info"}\npodwright: the runtime is used by kubelet 12\n  → stop it\n',

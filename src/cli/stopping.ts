@@ -4,7 +4,8 @@ import type { PodView } from "../server/local-api.ts";
 import type { CommandContext } from "./context.ts";
 import type { EngineSession } from "./engine-session.ts";
 import { gonePods, KnowledgeLimit, listPods, unknownPods } from "./listing.ts";
-import { formatDuration } from "../journal/text.ts";
+import { formatDuration, wrap } from "../journal/text.ts";
+import { awayText } from "../server/away-drivers.ts";
 import { podLabel } from "../server/pod-selector.ts";
 
 const POLL_MS = 200;
@@ -12,7 +13,10 @@ const POLL_MS = 200;
 /** The progress of a stopping pod, in one line. */
 export function stoppingLine(pod: PodView, now: number): string {
   const label = podLabel(pod);
-  if (pod.state === "terminated") return `stopping ${label}: ${pod.holdout ?? "cleaning up"}`;
+  if (pod.state === "terminated") {
+    const remedy = awayText(pod.awayDrivers ?? [], now);
+    return `stopping ${label}: ${pod.holdout ?? "cleaning up"}${remedy === "" ? "" : `; ${remedy}`}`;
+  }
   if (pod.killAt === undefined) return `stopping ${label}`;
   const seconds = Math.ceil((pod.killAt - now) / 1000);
   return seconds > 0 ? `stopping ${label}: ${seconds} s until SIGKILL` : `stopping ${label}: SIGKILL is sent`;
@@ -87,7 +91,9 @@ export async function waitUntilGone(
     limit.check(unknownPods(remaining, listing).length === 0);
     const lines = remaining.flatMap((pod) => byUid.get(pod.uid) ?? []).map((view) => stoppingLine(view, clock.now()));
     if (!options.quiet) {
-      terminal.live(lines.map((line) => terminal.paint.caution(line)));
+      // A line that is cut would lack what to do.
+      const shown = lines.flatMap((line) => wrap(line, terminal.columns - 1));
+      terminal.live(shown.map((line) => terminal.paint.caution(line)));
       for (const pod of gone) {
         const took = formatDuration(clock.monotonic() - began);
         terminal.print(`${terminal.paint.good("✓")} ${podLabel(pod)} is stopped   ${terminal.paint.faint(took)}`);

@@ -21,6 +21,21 @@ test("a pod that is not listed is gone, unless the engine does not know all pods
   assert.match(verdict({ pods: [{ ...view, ...pod }], health: { knowsAllPods: false } }), /^Running and Ready/u);
 });
 
+test("a pod that waits for a driver is told since when it is away, which the node's own entries say", () => {
+  const message =
+    "volume disk (d) cannot be unpublished: driver name d not found in the list of registered CSI drivers";
+  const stopped = { ...view, ...pod, state: "terminated", finalizers: [] } as const;
+  const entries = [
+    { kind: "note", what: "PluginGone", message: "", seq: 1, time: 880_000, data: { name: "d" } },
+    { kind: "observation", what: "VolumeHeld", message, pod, seq: 2, time: 990_000 },
+  ] as const;
+  const listed = { pods: [stopped], health: { knowsAllPods: true } };
+  assert.match(
+    verdictOf(explanation, entries, listed, 1_000_000),
+    /; driver d has been away for 2 min: start it again;/u,
+  );
+});
+
 test("a pod of which the journal has no entry any more gets its verdict, and is said to have lost them", () => {
   const running = { ...view, ...pod };
   const found = explain({ entries: [], refs: [pod] }, { uid }, [running]);

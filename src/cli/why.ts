@@ -90,5 +90,6 @@ export function verdictOf(
     return "Gone: the pod is no longer on this node";
   }
   const own = entries.filter((entry) => entry.pod?.uid === uid);
-  return verdict({ pod, entries: own, startSeq: lastStartSeq(entries), now });
+  const nodeEntries = entries.filter((entry) => entry.pod === undefined);
+  return verdict({ pod, entries: own, nodeEntries, startSeq: lastStartSeq(entries), now });
 }

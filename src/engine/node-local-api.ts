@@ -159,8 +159,9 @@ export class NodeLocalApi implements LocalApi {
     const { clock, journal, kubelet } = this.#deps;
     const ignored = Map.groupBy(this.#deps.mux.contests(), ({ uid }) => uid);
     const { served } = this.#deps;
-    const holdout = (uid: PodUid): string | undefined =>
-      volumeHoldout({ entries: journal.entries({ pod: { uid } }), startSeq: journal.startSeq });
+    const node = (): readonly JournalEntry[] => journal.entries({ kinds: ["note"] });
+    const holdout = (uid: PodUid): ReturnType<typeof volumeHoldout> =>
+      volumeHoldout({ entries: journal.entries({ pod: { uid } }), startSeq: journal.startSeq }, node);
     const context = { ...this.#identity, wallOffsetMs: clock.now() - clock.monotonic(), served, ignored, holdout };
     return kubelet.pods
       .list()

@@ -23,7 +23,7 @@ export interface PodViewContext {
   /** The running pods that the pod serves as a CSI driver. */
   readonly served: (pod: Pod) => readonly PodRef[];
   /** The volumes that a pod waits for which has stopped. */
-  readonly holdout: (uid: PodUid) => string | undefined;
+  readonly holdout: (uid: PodUid) => Pick<PodView, "holdout" | "awayDrivers"> | undefined;
   /** Manifests of the same name that are ignored, by the pod's UID. */
   readonly ignored: ReadonlyMap<string, readonly Contest[]>;
 }
@@ -69,7 +69,7 @@ export function podView({ view, status }: KnownPod, context: PodViewContext): Po
     defaultContainer: annotations?.[defaultContainerAnnotation],
     finalizers: isDeleted(pod) ? finalizers : undefined,
     logDirectory,
-    ...(state.kind === "terminated" && !state.released && { holdout: context.holdout(uid) }),
+    ...(state.kind === "terminated" && !state.released && context.holdout(uid)),
     serves: served.length > 0 ? served : undefined,
     ignoredManifests: (context.ignored.get(uid) ?? []).map((contest) => contest.ignored),
     resize: resizeState(view.resize),

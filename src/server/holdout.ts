@@ -1,6 +1,8 @@
 import { type EntryName, termOf } from "../journal/vocabulary.ts";
 import type { JournalEntry } from "../journal/entry.ts";
 import { printable } from "../journal/text.ts";
+import { awayDrivers, awayText } from "./away-drivers.ts";
+import type { AwayDriver } from "./local-api.ts";
 import { span } from "./span.ts";
 
 /** What is known of a pod that ends. */
@@ -9,6 +11,8 @@ interface Ending {
   readonly entries: readonly JournalEntry[];
   /** Of podwright's last start: what was open before it is over, without an entry; 0: unknown. */
   readonly startSeq: number;
+  /** Of the node itself, by sequence number: they tell since when a driver is away. */
+  readonly nodeEntries?: readonly JournalEntry[];
   /** Wall-clock milliseconds. */
   readonly now: number;
 }
@@ -18,16 +22,33 @@ interface Ending {
  * takes its time; undefined: nothing that is known. Pure.
  */
 export function nodeHoldout(ending: Ending): string | undefined {
-  const { now } = ending;
-  const [first, ...others] = volumeHoldouts(ending);
+  const { now, nodeEntries = [] } = ending;
+  const held = volumeHoldouts(ending);
+  const [first, ...others] = held;
   if (first === undefined) return stepText(lastStep(ending, ends), now);
-  return `${printable(first.message)}, reported ${span(now - first.time)} ago${andMore(others)}`;
+  const remedy = awayText(awayDrivers(held, nodeEntries), now);
+  const told = `${printable(first.message)}, reported ${span(now - first.time)} ago${andMore(others)}`;
+  return remedy === "" ? told : `${told}; ${remedy}`;
 }
 
-/** The volumes alone that a pod waits for which has stopped; undefined: none that is known. Pure. */
-export function volumeHoldout(ending: Pick<Ending, "entries" | "startSeq">): string | undefined {
-  const [first, ...others] = volumeHoldouts(ending);
-  return first && `${printable(first.message)}${andMore(others)}`;
+/** The volumes alone that a pod waits for which has stopped. */
+interface VolumeHoldout {
+  readonly holdout: string;
+  /** The drivers that must return first. */
+  readonly awayDrivers: readonly AwayDriver[];
+}
+
+/** @param node the entries of the node itself, if a driver is away. Pure. @returns undefined: no volume that is known */
+export function volumeHoldout(
+  ending: Pick<Ending, "entries" | "startSeq">,
+  node: () => readonly JournalEntry[],
+): VolumeHoldout | undefined {
+  const held = volumeHoldouts(ending);
+  const [first, ...others] = held;
+  if (first === undefined) return undefined;
+  const isAway = awayDrivers(held, []).length > 0;
+  const away = isAway ? awayDrivers(held, node()) : [];
+  return { holdout: `${printable(first.message)}${andMore(others)}`, awayDrivers: away };
 }
 
 /** A volume that is held has a reason, and one that is silent has none. */

@@ -104,6 +104,8 @@ export interface PodView extends PodRef {
   readonly logDirectory: string;
   /** Of a pod that has stopped and still has volumes: the one that it waits for, and why, if known. */
   readonly holdout?: string | undefined;
+  /** The CSI drivers without which that wait does not end; omitted: none. */
+  readonly awayDrivers?: readonly AwayDriver[] | undefined;
   /** While terminating: wall clock ms at which SIGKILL is due. */
   readonly killAt: number | undefined;
   /** Of a CSI driver: the running pods whose volumes only drivers can release. */
@@ -112,6 +114,15 @@ export interface PodView extends PodRef {
   readonly ignoredManifests: readonly string[];
   /** Set while the pod's resources differ from its manifest. */
   readonly resize?: ResizeState | undefined;
+}
+
+/** A CSI driver that a pod waits for. */
+export interface AwayDriver {
+  readonly name: string;
+  /** Wall clock ms since when it is away, or since when that is known. */
+  readonly since: number;
+  /** It is there, and does not answer. */
+  readonly isRegistered: boolean;
 }
 
 export interface ResizeState {

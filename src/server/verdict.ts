@@ -17,6 +17,8 @@ export interface VerdictInputs {
   readonly entries: readonly JournalEntry[];
   /** Of podwright's last start; 0: unknown. */
   readonly startSeq: number;
+  /** Of the node itself, by sequence number. */
+  readonly nodeEntries?: readonly JournalEntry[];
   /** Wall-clock milliseconds. */
   readonly now: number;
 }
@@ -31,11 +33,11 @@ export function verdict(inputs: VerdictInputs): string {
   if (pod.state === "terminating") return terminating(inputs);
   if (pod.state === "terminated" && pod.finalizers !== undefined) {
     const holdout = nodeHoldout(inputs) ?? serverHoldout(inputs, pod.finalizers);
-    return detailed("Terminating: it has stopped", "", holdout);
+    return whole("Terminating: it has stopped", holdout);
   }
   if (pod.holdout !== undefined) {
     const holdout = nodeHoldout(inputs) ?? pod.holdout;
-    return detailed("Terminating: it has stopped", "", holdout);
+    return whole("Terminating: it has stopped", holdout);
   }
   if (pod.phase === "Succeeded") return succeeded(inputs);
   if (pod.phase === "Failed") return failed(inputs);
@@ -75,7 +77,7 @@ function terminating(inputs: VerdictInputs): string {
   const alive = containersOf(pod).filter(({ state }) => state === "running");
   if (alive.length === 0) {
     const holdout = nodeHoldout(inputs) ?? "its resources are being removed";
-    return detailed("Terminating: its containers have ended", "", holdout);
+    return whole("Terminating: its containers have ended", holdout);
   }
   const who = alive.map(({ name }) => printable(name));
   return `Terminating: ${who.join(", ")} ${verb(who, "has", "have")} not ended yet${kill}`;
@@ -174,9 +176,13 @@ function pending(inputs: VerdictInputs): string {
   return detailed("Pending", "", entries.at(-1)?.message ?? "not started yet");
 }
 
-/** Whole: the wait is in podwright's own words, and what to do about it may be anywhere in them. */
 function waitsFor(word: string, volume: string): string {
-  return `${word}: waits for a volume: ${shortened(flat(volume), beginOfWait, endOfMessage)}`;
+  return whole(`${word}: waits for a volume`, volume);
+}
+
+/** The wait is in podwright's own words, and what to do about it may be anywhere in them. */
+function whole(head: string, wait: string): string {
+  return `${head}: ${shortened(flat(wait), beginOfWait, endOfMessage)}`;
 }
 
 function initText(init: InitContainerView, { now }: VerdictInputs): string {

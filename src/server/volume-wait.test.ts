@@ -54,6 +54,11 @@ test("a volume that fails is named until it is set up", () => {
   const driver = "driver name d not found in the list of registered CSI drivers";
   const waits = entries(set("data"), failed(1, driver));
   assert.equal(volumeWait(waits), `volume "disk": ${driver}; run the driver on this node`);
+  const unavailable = "rpc error: code = Unavailable desc = connection refused";
+  assert.equal(
+    volumeWait(entries(set("data"), failed(1, unavailable))),
+    `volume "disk": ${unavailable}; see whether its driver runs, and the driver's log`,
+  );
   assert.equal(
     volumeWait(entries(set("data"), failed(1, 'configmap "c" not found'), set("data"))),
     'volume "disk": configmap "c" not found; create it, or correct its name',

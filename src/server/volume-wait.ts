@@ -64,6 +64,7 @@ const remedies: readonly (readonly [RegExp, string])[] = [
   [/but is specified in volumeMounts/u, "use volumeDevices"],
   [/but is specified in volumeDevices/u, "use volumeMounts"],
   [/not found in the list of registered CSI drivers/u, "run the driver on this node"],
+  [/rpc error: code = (?:Unavailable|DeadlineExceeded) /u, "see whether its driver runs, and the driver's log"],
   [/(?:configmap|secret) "[^"]*" not found/u, "create it, or correct its name"],
   [/mount\.nfs|\/sbin\/mount\.<type> helper/u, "install the NFS client (nfs-common, nfs-utils), or see the server"],
   [/already in use by another pod/u, "the other pod has to end first"],
