@@ -91,5 +91,5 @@ export function verdictOf(
   }
   const own = entries.filter((entry) => entry.pod?.uid === uid);
   const nodeEntries = entries.filter((entry) => entry.pod === undefined);
-  return verdict({ pod, entries: own, nodeEntries, startSeq: lastStartSeq(entries), now });
+  return verdict({ pod, entries: own, nodeEntries, listed: pods, startSeq: lastStartSeq(entries), now });
 }

@@ -13,6 +13,7 @@ import { containerLogPath, podLogDirectory } from "../runtime/layout/log-paths.t
 import type { PodStatus as RuntimePodStatus } from "../runtime/status/pod-status.ts";
 import type { Contest } from "../sources/mux.ts";
 import { defaultContainerAnnotation } from "../server/default-container.ts";
+import { claimReference } from "../volumes/claims.ts";
 import type { ContainerView, PodView, ResizeState } from "../server/local-api.ts";
 
 export interface PodViewContext {
@@ -69,12 +70,21 @@ export function podView({ view, status }: KnownPod, context: PodViewContext): Po
     defaultContainer: annotations?.[defaultContainerAnnotation],
     finalizers: isDeleted(pod) ? finalizers : undefined,
     logDirectory,
+    claims: claimsOf(pod),
     ...(state.kind === "terminated" && !state.released && context.holdout(uid)),
     serves: served.length > 0 ? served : undefined,
     ignoredManifests: (context.ignored.get(uid) ?? []).map((contest) => contest.ignored),
     resize: resizeState(view.resize),
     killAt: state.kind === "terminating" ? Math.round(state.killAtMs + context.wallOffsetMs) : undefined,
   };
+}
+
+function claimsOf(pod: Pod): Readonly<Record<string, string>> | undefined {
+  const claims = (pod.spec.volumes ?? []).flatMap((volume) => {
+    const reference = claimReference(pod, volume);
+    return reference === undefined ? [] : [[volume.name, reference.claimName] as const];
+  });
+  return claims.length === 0 ? undefined : Object.fromEntries(claims);
 }
 
 /** The status of a pod that has succeeded although the node ended it does not say why it has ended. */

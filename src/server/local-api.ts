@@ -102,6 +102,8 @@ export interface PodView extends PodRef {
   /** Of a pod that is deleted at the API server; omitted for others. */
   readonly finalizers?: readonly string[] | undefined;
   readonly logDirectory: string;
+  /** The claims of its volumes, by the volumes' names; omitted: none. */
+  readonly claims?: Readonly<Record<string, string>> | undefined;
   /** Of a pod that has stopped and still has volumes: the one that it waits for, and why, if known. */
   readonly holdout?: string | undefined;
   /** The CSI drivers without which that wait does not end; omitted: none. */

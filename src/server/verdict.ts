@@ -5,6 +5,7 @@ import { manifestReturn } from "../journal/manifest-return.ts";
 import { printable } from "../journal/text.ts";
 import { nodeHoldout, serverHoldout } from "./holdout.ts";
 import type { ContainerView, InitContainerView, PodView } from "./local-api.ts";
+import { othersWithClaim } from "./claim-users.ts";
 import { lastingContainers, neverStarts } from "./pod-words.ts";
 import { span } from "./span.ts";
 import { volumeWait } from "./volume-wait.ts";
@@ -19,6 +20,8 @@ export interface VerdictInputs {
   readonly startSeq: number;
   /** Of the node itself, by sequence number. */
   readonly nodeEntries?: readonly JournalEntry[];
+  /** The node's pods: one of them may have what this one waits for. */
+  readonly listed?: readonly PodView[];
   /** Wall-clock milliseconds. */
   readonly now: number;
 }
@@ -122,7 +125,7 @@ function inTrouble(inputs: VerdictInputs): string | undefined {
     return `Restarting: ${what}${next ?? ""}`;
   }
   const word = pod.phase === "Running" ? "Running, not Ready" : "Pending";
-  const volume = onItsWay.has(reason) ? volumeWait(inputs.entries) : undefined;
+  const volume = onItsWay.has(reason) ? awaitedVolume(inputs) : undefined;
   if (volume !== undefined) return waitsFor(word, volume);
   if (isPull.test(reason)) {
     const image = volumeOfImage(inputs, waiting) ?? printable(waiting.image);
@@ -165,7 +168,7 @@ const isPull =
 function pending(inputs: VerdictInputs): string {
   const { pod, entries } = inputs;
   if (pod.reason !== "" || pod.message !== "") return detailed("Pending", pod.reason, pod.message);
-  const volume = volumeWait(entries);
+  const volume = awaitedVolume(inputs);
   if (volume !== undefined) return waitsFor("Pending", volume);
   const wait = lastWait(entries, undefined);
   if (wait !== undefined) return detailed("Pending", "", wait.message);
@@ -174,6 +177,10 @@ function pending(inputs: VerdictInputs): string {
   const doing = running(inputs).at(-1);
   if (doing !== undefined) return detailed("Pending", "", `${doing.message}, for ${span(inputs.now - doing.time)}`);
   return detailed("Pending", "", entries.at(-1)?.message ?? "not started yet");
+}
+
+function awaitedVolume({ pod, entries, listed = [] }: VerdictInputs): string | undefined {
+  return volumeWait(entries, (volume) => othersWithClaim(pod, volume, listed));
 }
 
 function waitsFor(word: string, volume: string): string {

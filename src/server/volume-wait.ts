@@ -1,40 +1,58 @@
-import type { JournalEntry } from "../journal/entry.ts";
+import type { JournalEntry, PodRef } from "../journal/entry.ts";
 import { printable } from "../journal/text.ts";
+import { podLabel } from "./pod-selector.ts";
+
+/** An entry that a wait begins with. */
+interface Wait {
+  readonly entry: JournalEntry;
+  /** The pod's name of the volume, of one whose set-up failed. */
+  readonly volume?: string;
+}
 
 /**
  * A starting pod's wait before its containers: for a claim, an attachment, or a volume whose last attempt failed, with
  * the remedy; undefined: no known wait. Pure.
  * @param entries of the pod
+ * @param othersWith the other pods that have the claim of one of its volumes, by the volume's name
  */
-export function volumeWait(entries: readonly JournalEntry[]): string | undefined {
+export function volumeWait(
+  entries: readonly JournalEntry[],
+  othersWith: (volume: string) => readonly PodRef[] = () => [],
+): string | undefined {
   const waits = openWaits(entries);
   const [first] = waits.values();
   if (first === undefined) return undefined;
   const more = waits.size > 1 ? ` (and ${waits.size - 1} more)` : "";
-  return `${textOf(first)}${more}`;
+  return `${textOf(first, othersWith)}${more}`;
 }
 
 /** By the entry that ends them, oldest first. */
-function openWaits(entries: readonly JournalEntry[]): ReadonlyMap<string, JournalEntry> {
-  const waits = new Map<string, JournalEntry>();
+function openWaits(entries: readonly JournalEntry[]): ReadonlyMap<string, Wait> {
+  const waits = new Map<string, Wait>();
   const volumes = new Map<number, string>();
   for (const entry of entries) {
     const { kind, what, message, data, of = 0, result, seq } = entry;
     if (what === "PodAdded" || (what === "StartContainer" && kind === "action")) waits.clear();
-    else if (what === "VolumeUnprocessed" || what === "VolumeUnattached") waits.set(message, entry);
+    else if (what === "VolumeUnprocessed" || what === "VolumeUnattached") waits.set(message, { entry });
     else if (what === "VolumeWaitOver") waits.delete(message);
     else if (what !== "MountVolume" && what !== "MapVolume") continue;
-    else if (kind === "action") volumes.set(seq, `volume ${JSON.stringify(data?.["volume"])}`);
-    else if (result === "done") waits.delete(volumes.get(of) ?? "");
-    else waits.set(volumes.get(of) ?? message, entry);
+    else if (kind === "action") volumes.set(seq, String(data?.["volume"]));
+    else if (result === "done") waits.delete(keyOf(volumes.get(of)));
+    else if (volumes.has(of)) waits.set(keyOf(volumes.get(of)), { entry, volume: volumes.get(of) ?? "" });
+    else waits.set(message, { entry });
   }
   return waits;
+}
+
+/** No message has this form. */
+function keyOf(volume = ""): string {
+  return `volume ${JSON.stringify(volume)}`;
 }
 
 /** There is no VolumeAttachment then. */
 const attachedByNobody = /has no CSIDriver object|enableControllerAttachDetach is false/u;
 
-function textOf({ what, message }: JournalEntry): string {
+function textOf({ entry: { what, message }, volume }: Wait, othersWith: (volume: string) => readonly PodRef[]): string {
   if (what === "VolumeUnattached") {
     const text = printable(message);
     return attachedByNobody.test(text) ? text : `${text}; see its VolumeAttachment`;
@@ -42,9 +60,23 @@ function textOf({ what, message }: JournalEntry): string {
   const claim = /error processing PVC (\S+): (.*)$/su.exec(message);
   if (claim !== null) return claimText(printable(claim[1] ?? ""), printable(claim[2] ?? ""));
   const failed = /^[\w. ]+ failed[^"]*? for volume ("[^"]*") : (.*)$/su.exec(message);
-  if (failed !== null) return `volume ${printable(failed[1] ?? "")}: ${withRemedy(printable(failed[2] ?? ""))}`;
+  if (failed !== null) {
+    const problem = printable(failed[2] ?? "");
+    const others = isTaken.test(problem) && volume !== undefined ? othersWith(volume) : [];
+    return `volume ${printable(failed[1] ?? "")}: ${others.length === 0 ? withRemedy(problem) : `${problem}; ${usersText(others)}`}`;
+  }
   // The message about all volumes begins with a long list of names.
   return withRemedy(printable(message).replace(/^Unable to attach or mount volumes: .*?volumes=\[[^\]]*\]: /u, ""));
+}
+
+/** The words of upstream, which name no pod. */
+const isTaken = /already in use by another pod/u;
+
+function usersText(others: readonly PodRef[]): string {
+  const names = others.map(podLabel).map(printable).join(", ");
+  return others.length === 1
+    ? `pod ${names} has it, and has to end first`
+    : `one of the pods ${names} has it, and has to end first`;
 }
 
 function claimText(claim: string, problem: string): string {
@@ -67,7 +99,7 @@ const remedies: readonly (readonly [RegExp, string])[] = [
   [/rpc error: code = (?:Unavailable|DeadlineExceeded) /u, "see whether its driver runs, and the driver's log"],
   [/(?:configmap|secret) "[^"]*" not found/u, "create it, or correct its name"],
   [/mount\.nfs|\/sbin\/mount\.<type> helper/u, "install the NFS client (nfs-common, nfs-utils), or see the server"],
-  [/already in use by another pod/u, "the other pod has to end first"],
+  [isTaken, "the other pod has to end first"],
   [/no matching NodeSelectorTerms/u, "the volume belongs to another node"],
 ];
 
