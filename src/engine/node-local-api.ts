@@ -36,6 +36,7 @@ import type { RunClaims } from "../claims/run-claims.ts";
 import type { NodeCollection } from "./node-collection.ts";
 import { claimChecks } from "./claim-checks.ts";
 import { planPods } from "./plan-pods.ts";
+import { type KnownStorage, type VolumePlans, volumePlans } from "./plan-volumes.ts";
 import { podView } from "./pod-view.ts";
 
 export interface ServedNode {
@@ -122,10 +123,24 @@ export class NodeLocalApi implements LocalApi {
     const { clock, kubelet, mux } = this.#deps;
     const preview = request === undefined ? { pods: [], objects: [] } : this.#runSource().preview(request);
     const wanted = mux.pods();
+    const plans = await kubelet.workers.plans();
+    const volumes = this.#volumePlans(request?.storage ?? [], preview.objects);
     return {
-      pods: planPods(await kubelet.workers.plans(), preview, wanted, clock.now() - clock.monotonic()),
+      pods: planPods(plans, preview, wanted, clock.now() - clock.monotonic(), volumes),
       objects: preview.objects,
     };
+  }
+
+  #volumePlans(given: KnownStorage["given"], objects: KnownStorage["objects"]): VolumePlans {
+    const { clock, claims, journal, kubelet } = this.#deps;
+    const pods = kubelet.pods.list().flatMap(({ view: { pod } }) => (pod === undefined ? [] : [pod]));
+    return volumePlans({
+      storage: claims && { given, objects, claims: claims.views(), freeVolumes: claims.freeVolumes() },
+      views: this.pods(),
+      pods: new Map(pods.map((pod) => [pod.metadata.uid, pod])),
+      entries: (uid) => journal.entries({ pod: { uid } }),
+      now: clock.now(),
+    });
   }
 
   claims(): readonly ClaimView[] {

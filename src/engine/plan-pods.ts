@@ -8,6 +8,7 @@ import { podRef } from "../runtime/pod-ref.ts";
 import type { PlanStep, PodPlan } from "../server/local-api.ts";
 import type { RunPreview } from "../sources/run-source.ts";
 import type { SourceName } from "../sources/source.ts";
+import { noVolumes, type VolumePlans } from "./plan-volumes.ts";
 import { firstStart } from "../runtime/actions/pod-actions-context.ts";
 
 type PreviewedPod = RunPreview["pods"][number];
@@ -22,26 +23,28 @@ interface Wanted {
 /**
  * What would be done next with the pods that there are and with those of a preview, by namespace and name. Pure.
  * @param wallOffsetMs wall clock minus monotonic clock
+ * @param volumes as of the pods and the preview
  */
 export function planPods(
   plans: readonly WorkerPlan[],
   preview: Pick<RunPreview, "pods">,
   wanted: readonly Wanted[],
   wallOffsetMs: number,
+  volumes: VolumePlans = noVolumes,
 ): PodPlan[] {
   const previewed = new Map(preview.pods.map((planned) => [planned.replaces, planned]));
   const present = plans.map((plan): PodPlan => {
     const planned = previewed.get(plan.ref.uid);
     if (planned?.change === "updated") return updatedPlan(plan);
-    return planned?.change === "replaced" ? replacedPlan(plan) : planOf(plan, planned?.change, wallOffsetMs);
+    return planned?.change === "replaced" ? replacedPlan(plan) : planOf(plan, planned?.change, wallOffsetMs, volumes);
   });
   const coming = preview.pods.filter((planned) => planned.change === "added" || planned.change === "replaced");
-  return [...present, ...coming.map((planned) => newPlan(planned, plans, wanted))].toSorted(
+  return [...present, ...coming.map((planned) => newPlan(planned, plans, wanted, volumes))].toSorted(
     (a, b) => compare(a.namespace, b.namespace) || compare(a.name, b.name),
   );
 }
 
-function planOf(plan: WorkerPlan, change: PodPlan["change"], wallOffsetMs: number): PodPlan {
+function planOf(plan: WorkerPlan, change: PodPlan["change"], wallOffsetMs: number, volumes: VolumePlans): PodPlan {
   const { ref, state, behind, overdue, underWay, actions, stale } = plan;
   const none: PodPlan = { ...ref, change, steps: [], waits: [], underWay, note: "" };
   switch (state.kind) {
@@ -49,21 +52,32 @@ function planOf(plan: WorkerPlan, change: PodPlan["change"], wallOffsetMs: numbe
       const until = Math.round(state.killAtMs + wallOffsetMs);
       return { ...none, waits: [{ text: "it is being stopped; SIGKILL", because: chain(state.ending.cause), until }] };
     }
-    case "terminated":
-      if (plan.forgotten) return { ...none, steps: [{ text: "remove the pod", because: chain(state.ending.cause) }] };
-      return { ...none, note: `the pod has ended: ${state.ending.cause.message}` };
+    case "terminated": {
+      const waits = volumes.held(ref.uid);
+      const removal = { text: "remove the pod", because: chain(state.ending.cause) };
+      if (plan.forgotten) return { ...none, waits, steps: [removal] };
+      return { ...none, waits, note: `the pod has ended: ${state.ending.cause.message}` };
+    }
     case "finished":
       return { ...none, note: "it is gone" };
     case "syncing":
       if (behind !== undefined) return { ...none, waits: [rivalWait(behind)] };
       if (overdue !== undefined) return { ...none, steps: [{ text: "stop the pod", because: chain(overdue) }] };
+      const left = isSetUp(plan) ? noVolumes.progress(ref.uid) : volumes.progress(ref.uid);
+      const waits = actions === undefined ? [] : waitsOf(actions, plan, wallOffsetMs);
       return {
         ...none,
-        steps: actions === undefined ? [] : stepsOf(actions),
-        waits: [...resizeWaits(plan), ...(actions === undefined ? [] : waitsOf(actions, plan, wallOffsetMs))],
+        steps: [...left.steps, ...(actions === undefined ? [] : stepsOf(actions))],
+        waits: [...resizeWaits(plan), ...left.waits, ...waits],
         note: stale === undefined ? "" : `based on an old observation of the runtime: ${stale}`,
       };
   }
+}
+
+/** Its sandbox is made after its volumes. Without a decision an operation works on the whole pod, which sets it up. */
+function isSetUp({ actions, underWay }: WorkerPlan): boolean {
+  if (actions === undefined) return underWay.length === 0;
+  return actions.createSandbox === undefined && actions.sandboxWaitUntilMs === undefined;
 }
 
 function updatedPlan({ ref, underWay }: WorkerPlan): PodPlan {
@@ -83,6 +97,7 @@ function newPlan(
   { pod, change, replaces, waits: awaitedClaims }: PreviewedPod,
   plans: readonly WorkerPlan[],
   wanted: readonly Wanted[],
+  volumes: VolumePlans,
 ): PodPlan {
   const ref = podRef(pod);
   const none: PodPlan = { ...ref, change, steps: [], waits: [], underWay: [], note: "" };
@@ -92,7 +107,7 @@ function newPlan(
     return { ...none, note: `it does not run while ${winner.place} has a pod of this name` };
   }
   const status = { uid: ref.uid, namespace: ref.namespace, name: ref.name, sandboxes: [], containers: [] };
-  const steps = stepsOf(computePodActions(pod, status, firstStart));
+  const steps = [...volumes.steps(pod), ...stepsOf(computePodActions(pod, status, firstStart))];
   const claims = awaitedClaims.map((text) => ({ text: `wait: ${text}`, because: [], until: undefined }));
   const rival = replaces ?? plans.find((plan) => isSame(plan.ref))?.ref.uid;
   return { ...none, steps, waits: [...(rival === undefined ? [] : [rivalWait(rival)]), ...claims] };

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { containerView, podView } from "../../test/support/pod-views.ts";
 import type { JournalEntry, JournalInput } from "../journal/entry.ts";
 import { verdict } from "./verdict.ts";
-import { volumeWait } from "./volume-wait.ts";
+import { volumeProgress, volumeWait } from "./volume-wait.ts";
 
 type Told = Pick<JournalInput, "kind" | "what" | "message"> & Partial<JournalEntry>;
 
@@ -97,4 +97,16 @@ test("a verdict has a wait whole: its remedy may be anywhere in it", () => {
   const pod = podView({ phase: "Pending", ready: false, containers });
   const told = verdict({ pod, entries: entries(set("pv-1"), failed(1, problem)), startSeq: 0, now: 0 });
   assert.equal(told, `Pending: waits for a volume: volume "disk": ${problem}`);
+});
+
+test("all waits of a pod that is set up are known, and the volumes that are", () => {
+  const done = { kind: "outcome", what: "MountVolume", message: "done", of: 2, result: "done" } as const;
+  const told = entries({ kind: "input", what: "PodAdded", message: "" }, set("a"), done, set("b"), failed(4, "no"));
+  const { waits, isSetUp } = volumeProgress(told);
+  assert.deepEqual(waits, [{ text: 'volume "disk": no', volume: "b" }]);
+  assert.deepEqual(["a", "b", "c"].map(isSetUp), [true, false, false]);
+  const [added] = told;
+  assert.ok(added);
+  const again = volumeProgress([...told, { ...added, seq: 9 }]);
+  assert.deepEqual([again.waits, again.isSetUp("a")], [[], false], "of an earlier pod");
 });

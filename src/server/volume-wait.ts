@@ -26,6 +26,25 @@ export function volumeWait(
   return `${textOf(first, othersWith)}${more}`;
 }
 
+/** All that a starting pod waits for, as of {@link volumeWait}, and its volumes without a wait that are set up. Pure. */
+export function volumeProgress(entries: readonly JournalEntry[]): {
+  readonly waits: readonly { readonly text: string; readonly volume?: string }[];
+  readonly isSetUp: (volume: string) => boolean;
+} {
+  const since = entries.slice(entries.findLastIndex(({ what }) => what === "PodAdded") + 1);
+  const actions = new Map(since.filter(({ kind }) => kind === "action").map((entry) => [entry.seq, entry]));
+  const last = new Map<string, boolean>();
+  for (const { what, of = 0, result } of since) {
+    if (what !== "MountVolume" && what !== "MapVolume") continue;
+    const action = actions.get(of);
+    if (action !== undefined) last.set(volumeOf(action.data), result === "done");
+  }
+  const waits = [...openWaits(since).values()].map((wait) => {
+    return { text: textOf(wait, () => []), ...(wait.volume !== undefined && { volume: wait.volume }) };
+  });
+  return { waits, isSetUp: (volume) => last.get(volume) === true };
+}
+
 /** By the entry that ends them, oldest first. */
 function openWaits(entries: readonly JournalEntry[]): ReadonlyMap<string, Wait> {
   const waits = new Map<string, Wait>();
@@ -36,12 +55,17 @@ function openWaits(entries: readonly JournalEntry[]): ReadonlyMap<string, Wait> 
     else if (what === "VolumeUnprocessed" || what === "VolumeUnattached") waits.set(message, { entry });
     else if (what === "VolumeWaitOver") waits.delete(message);
     else if (what !== "MountVolume" && what !== "MapVolume") continue;
-    else if (kind === "action") volumes.set(seq, String(data?.["volume"]));
+    else if (kind === "action") volumes.set(seq, volumeOf(data));
     else if (result === "done") waits.delete(keyOf(volumes.get(of)));
     else if (volumes.has(of)) waits.set(keyOf(volumes.get(of)), { entry, volume: volumes.get(of) ?? "" });
     else waits.set(message, { entry });
   }
   return waits;
+}
+
+function volumeOf(data: JournalEntry["data"]): string {
+  const volume = data?.["volume"];
+  return typeof volume === "string" ? volume : "";
 }
 
 /** No message has this form. */
