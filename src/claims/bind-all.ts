@@ -17,6 +17,12 @@ export interface Bindings {
   readonly whys: ReadonlyMap<string, string>;
 }
 
+/** Why a claim that is not bound is not. The binding that it should have was decided before, and did not reach the disk. */
+export function whyUnbound(binding: Binding): string {
+  if (binding.kind === "none") return binding.why;
+  return "its binding was interrupted, as by a full disk; it is tried again with the next 'podwright run'";
+}
+
 /** Binds all claims that can be bound. Pure if `decide` is. */
 export function bindAll(state: StorageState, decide: (claim: KeptClaim, state: StorageState) => Binding): Bindings {
   const claims = new Map(state.claims);

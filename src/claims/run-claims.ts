@@ -30,7 +30,7 @@ import type { RunStorage, StoragePreview } from "../sources/run-storage.ts";
 import type { RunStore } from "../sources/run-store.ts";
 import type { ManifestError } from "../yaml/manifest-error.ts";
 import { AwaitedError } from "../volumes/awaited-error.ts";
-import { bindAll } from "./bind-all.ts";
+import { bindAll, whyUnbound } from "./bind-all.ts";
 import { type Binding, bindClaim } from "./bind.ts";
 import { ClaimDirectories } from "./claim-directories.ts";
 import { claimObject, deletedClaim, directoryVolume, ephemeralClaim, volumeObject } from "./claim-objects.ts";
@@ -373,8 +373,8 @@ export class RunClaims implements StorageLookup, RunStorage {
 
   #objects(claim: KeptClaim): { readonly claim: PersistentVolumeClaim; readonly volume: PersistentVolume | undefined } {
     if (!isBound(claim)) {
-      const binding = this.#decide(claim, this.#state);
-      return { claim: claimObject(claim, undefined, binding.kind === "none" ? binding.why : ""), volume: undefined };
+      const why = whyUnbound(this.#decide(claim, this.#state));
+      return { claim: claimObject(claim, undefined, why), volume: undefined };
     }
     const given = this.#volumes.get(claim.spec.volumeName ?? "");
     const own = hasOwnDirectory(claim) ? directoryVolume(claim, this.#directories.path(claim)) : undefined;
