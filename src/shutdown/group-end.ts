@@ -51,7 +51,7 @@ export async function endGroup(
   else log.warn("shutdown group timed out before its pods ended", { ...fields, left: pods });
   const outcome = pods.length === 0 ? "all have ended" : `${pods.length} have not ended within ${graceSeconds} s`;
   const message = `shutdown group of priority ${priority}: ${group.pods.length} pods, ${outcome}`;
-  deps.journal.record({ kind: "note", what: "ShutdownGroupEnded", message, cause: because });
+  deps.journal.record({ kind: "note", what: "ShutdownGroupEnded", message, cause: because, data: { priority } });
 }
 
 /** Pods are killed when their group begins: an earlier run that began it has used their grace periods as well. */

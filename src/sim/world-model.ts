@@ -17,7 +17,8 @@ export interface SimContainer {
   readonly id: string;
   readonly sandboxId: string;
   readonly config: ContainerConfig;
-  readonly behaviour: Behaviour;
+  /** A process may change its manners. */
+  behaviour: Behaviour;
   /** The cgroup's current values; undefined: as created. */
   resources: LinuxContainerResources | undefined;
   /** The runtime's own record of them. */

@@ -18,11 +18,15 @@ export const machineActs = {
   },
   /**
    * Podwright is killed during a shutdown, once or twice, and restarted; meanwhile another program delays the shutdown, and
-   * sandboxes may be lost.
+   * sandboxes may be lost. Processes may ignore that they shall stop, so that some outlive podwright.
    */
   killInShutdown: (stage, random) => {
-    const { node, clock, strike, newPod, want } = stage;
+    const { node, clock, world, strike, newPod, want } = stage;
     strike("the machine shuts down");
+    const areStubborn = random.chance(0.5);
+    for (const container of world.containers.values()) {
+      if (areStubborn) container.behaviour = { ...container.behaviour, deaf: true };
+    }
     const { login } = node.power;
     const lock = login.isPreparing || node.power.isOff ? undefined : login.lock(() => true);
     login.announce();

@@ -7,6 +7,7 @@ import type { SimEntry } from "../life/node.ts";
 import { simShutdownPeriods as periods } from "../life/sim-node-rooms.ts";
 import type { WorldChange } from "../world-model.ts";
 import { endingOf } from "./endings.ts";
+import { dataText } from "./entry-data.ts";
 import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
 
 /** Maximum duration of a stop beyond its grace period: the runtime's minimum timeout, and its own time. */
@@ -19,6 +20,11 @@ const noticeMs = 1000;
 const continuedMs = 5000;
 /** More than recording state on the disk takes. */
 const writtenMs = 60_000;
+/** The same on a disk without faults. */
+const storedMs = 500;
+/** A run that starts during a shutdown waits this long until all pods are known, and until the login manager answers. */
+const lateMs = 10_000;
+const answerMs = 3000;
 /** Time to release what a stopped pod still holds, and then the lock. */
 const releaseMs = 15_000;
 
@@ -41,6 +47,10 @@ export class Shutdowns implements Rule {
   /** A run learns from the wall clock how much time its predecessors have used. */
   #wallOffsetMs = 0;
   #lifeMs = 0;
+  #announcedOffsetMs = 0;
+  /** Of the last entry, and of the last one of the run before, simulated ms. */
+  #entryMs = 0;
+  #formerMs = 0;
   /** When this run knew all pods, simulated ms. */
   #knownMs: number | undefined;
   /** When containers of a pod must be gone, simulated ms. */
@@ -79,9 +89,12 @@ export class Shutdowns implements Rule {
       this.#isLateLife = node.power.login.isPreparing;
       this.#lifeMs = atMs;
       this.#knownMs = undefined;
+      this.#formerMs = this.#entryMs;
     }
+    this.#entryMs = atMs;
     if (node.knowsAllPods) this.#knownMs ??= atMs;
     if (what === "Shutdown") this.#begunMs = atMs;
+    if (what === "ShutdownGroupEnded") this.#groupEnded(Number(dataText(entry, "priority")), atMs);
     const pod = ref && this.#scene.pods.get(ref.uid);
     if (what === "Terminated" && pod !== undefined) this.#terminated(pod, atMs);
   }
@@ -130,6 +143,7 @@ export class Shutdowns implements Rule {
     this.#ended.clear();
     this.#present = isAnnounced ? new Set(this.#scene.node.desired.keys()) : undefined;
     this.#announcedMs = this.#scene.clock.nowMs;
+    this.#announcedOffsetMs = this.#wallOffset();
     this.#overMs = isAnnounced ? Number.POSITIVE_INFINITY : this.#scene.clock.nowMs;
     this.#groups.clear();
   }
@@ -175,6 +189,24 @@ export class Shutdowns implements Rule {
         this.#broken("lower priorities end first", `${pod.metadata.uid} goes before ${view.ref.uid} has`);
       }
     }
+  }
+
+  /** Whatever the runtime does: podwright itself waits no longer. */
+  #groupEnded(priority: number, atMs: number): void {
+    const index = periods.findIndex((period) => period.priority === priority);
+    const begunMs = this.#groups.get(index);
+    if (begunMs === undefined || !this.#isKnownToNext(begunMs)) return;
+    const startMs = this.#isLateLife ? (this.#knownMs ?? (this.#begunMs ?? atMs) + lateMs) : 0;
+    const endMs = begunMs + (periods[index]?.graceSeconds ?? 0) * 1000;
+    const isLate = atMs > Math.max(endMs + noticeMs, startMs + answerMs);
+    if (isLate) this.#broken("no group has more than its time", `priority ${priority}: ${atMs - endMs} ms more`);
+  }
+
+  /** The run before could store when the group began, and the clock by which it is stored has not jumped. */
+  #isKnownToNext(begunMs: number): boolean {
+    const hasJumped = this.#wallOffset() !== this.#announcedOffsetMs;
+    const isStored = this.#scene.node.diskFaultMs < begunMs - writtenMs && this.#formerMs > begunMs + storedMs;
+    return !hasJumped && (!this.#isLateLife || isStored);
   }
 
   #off(why: OffReason): void {
