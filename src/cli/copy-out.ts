@@ -1,6 +1,8 @@
 import { dirname, join, basename } from "node:path/posix";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import { shortened } from "../base/shortened.ts";
 import { FileError, type Files } from "../ports/files.ts";
+import { copyableDirectory } from "./copy-source.ts";
 import type { MachineContext } from "./machine-context.ts";
 
 type Machine = Pick<MachineContext, "files" | "processes">;
@@ -13,7 +15,8 @@ const shortMs = 30_000;
  * Copies the content of a directory, with owners, modes, times, links and extended attributes: to a tar archive if the
  * destination's name is that of one, else to a new or empty directory. A new destination appears when it is complete;
  * an incomplete copy leaves nothing.
- * @throws PodwrightError if the destination is not empty or is in the directory, or the copy fails
+ * @throws PodwrightError if the source is no directory, the destination is not empty or is in the source, or the copy
+ * fails
  */
 export async function copyOut(
   machine: Machine,
@@ -22,8 +25,7 @@ export async function copyOut(
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    // A volume's path may be a link; what matters is the directory.
-    await copyDirectory(machine, await machine.files.realPath(source), destination, signal);
+    await copyDirectory(machine, await copyableDirectory(machine.files, source), destination, signal);
   } catch (error) {
     if (!(error instanceof FileError)) throw error;
     const message = `cannot copy ${source} to ${destination}: ${error.message}`;
@@ -170,10 +172,27 @@ async function run(
   const [problem] = lines.filter((line) => !isHarmless(line));
   if (exitCode === 1 && problem === undefined) return;
   const why = problem || `${program} ended by ${result.signal ?? "itself"}`;
+  if (why.endsWith(tooLong)) throw pathTooLong(what, why, program);
   throw new PodwrightError(exitCodeFor(why), `cannot copy ${what}: ${why}`, {
     ...(why.endsWith(replacedFile) && {
       remedy: "stop the pods that write to it, or copy to an archive (NAME.tar.gz)",
     }),
+  });
+}
+
+/** What the programs say of a path that Linux takes no call for, or of a name that the destination cannot have. */
+const tooLong = ": File name too long";
+/** Characters of a long path that are shown of its beginning. */
+const shownPath = 200;
+
+/** A pod reaches the end of such a path step by step; programs name it as a whole. */
+function pathTooLong(what: string, why: string, program: Command["program"]): PodwrightError {
+  const [, path = why] =
+    /^(?:cp|tar): (?:cannot [a-z ]+ )?(.+?)(?:: Cannot [a-z ]+)?: File name too long$/u.exec(why) ?? [];
+  const shorten = "rename or move what is at that path, so that it gets shorter";
+  const instead = "copy to an archive (NAME.tar.gz), which has everything, although tar cannot unpack such paths";
+  return new PodwrightError(ExitCode.failed, `cannot copy ${what}: too long: ${shortened(path, shownPath, 50)}`, {
+    remedy: program === "cp" ? `${shorten}; or ${instead}` : shorten,
   });
 }
 

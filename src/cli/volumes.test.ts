@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dataClaim, disk, RunClaimsScene } from "../../test/support/run-claims-scene.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { systemFiles } from "../linux/files/files.ts";
 import { systemHashing } from "../linux/files/hashing.ts";
+import { systemClock } from "../linux/processes/clock.ts";
 import { runtimeLayout } from "../private-runtime/layout.ts";
 import type { ClaimView } from "../server/local-api.ts";
 import { decodeManifests } from "../sources/decode.ts";
@@ -38,6 +40,19 @@ async function scene({ canAsk }: { readonly canAsk: boolean }) {
       return canAsk ? (answers[asked.push(question) - 1] ?? false) : undefined;
     });
   return { volumes, views, removed, asked, printed: () => printed };
+}
+
+/** The command where an engine has a claim `data` with these properties. */
+function listed(claims: readonly Partial<ClaimView>[]): { readonly context: MachineContext; printed: () => string } {
+  let text = "";
+  const stream = { isTTY: false, write: (part: string | Uint8Array) => Boolean((text += String(part))) };
+  const usual = { namespace: "default", name: "data", phase: "Bound", message: "", requested: "1Gi", usedBy: [] };
+  const context: unknown = {
+    ...{ clock: systemClock, files: systemFiles, layout: runtimeLayout("/state", systemHashing) },
+    terminal: new Terminal(stream, stream, { NO_COLOR: "1" }),
+    engine: { claims: async () => claims.map((claim) => ({ ...usual, ...claim })), freeVolumes: async () => [] },
+  };
+  return { context: context as MachineContext, printed: () => text };
 }
 
 test("inspect prints a claim and its volume as manifests, and knows its name with and without the namespace", async () => {
@@ -95,4 +110,23 @@ test("rm without a terminal removes nothing, and names the option that does", as
     return error.remedy === "add --force to remove it without a question";
   });
   assert.deepEqual(removed, []);
+});
+
+test("of a claim on a device, how much is used is unknown, and its data cannot be copied", async () => {
+  const { context, printed } = listed([{ path: "/dev/null", where: "/dev/null" }]);
+  assert.equal(await volumesCommand(context, [], {}), ExitCode.done);
+  assert.match(printed(), /^default +data +Bound +1Gi +- +- +\/dev\/null$/mu);
+  await assert.rejects(
+    volumesCommand(context, ["copy-out", "data", "/none.tar"], {}),
+    /^PodwrightError: cannot copy from/u,
+  );
+});
+
+test("of a claim whose data is at a server, the error says where it can be copied", async () => {
+  const { context } = listed([{ path: undefined, where: "/exports/a of server files" }]);
+  await assert.rejects(volumesCommand(context, ["copy-out", "data", "/none.tar"], {}), (error: unknown) => {
+    assert.ok(error instanceof PodwrightError);
+    assert.equal(error.message, "claim data is /exports/a of server files; only directories can be copied");
+    return error.remedy === "copy the data in a pod that has the claim";
+  });
 });

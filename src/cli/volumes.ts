@@ -147,9 +147,11 @@ async function usedBytes(
 ): Promise<number | undefined> {
   if (path === undefined) return undefined;
   try {
-    // The path may be a link; a size of it says nothing about the data.
-    const count = async (signal: AbortSignal): ReturnType<StatsFiles["treeUsage"]> =>
-      await stats.treeUsage(await files.realPath(path), signal);
+    const count = async (signal: AbortSignal): ReturnType<StatsFiles["treeUsage"]> => {
+      // The path may be a link or a device; a size of it says nothing about the data.
+      const real = await files.realPath(path);
+      return (await files.stat(real))?.type === "directory" ? await stats.treeUsage(real, signal) : undefined;
+    };
     return (await withDeadline(clock, `size of ${path}`, countMs, undefined, count))?.bytes;
   } catch (error) {
     if (error instanceof DeadlineError || error instanceof FileError) return undefined;
@@ -252,7 +254,9 @@ async function copy(
   const { namespace, name, path, where, usedBy } = claim;
   if (path === undefined) {
     const why = where === undefined ? "has no data: it is not bound" : `is ${where}`;
-    throw new PodwrightError(ExitCode.failed, `claim ${claimLabel(claim)} ${why}; only directories can be copied`);
+    throw new PodwrightError(ExitCode.failed, `claim ${claimLabel(claim)} ${why}; only directories can be copied`, {
+      ...(where !== undefined && { remedy: "copy the data in a pod that has the claim" }),
+    });
   }
   using interrupts = new Interrupts(process, terminal.closed);
   const to = resolve(process.cwd(), destination);
