@@ -52,7 +52,7 @@ async function engineState(
 
 async function machineChecks(context: MachineContext, endpoint: string): Promise<readonly Check[]> {
   const { clock, files, mounts, processes, layout } = context;
-  const checked = { files, mounts, processes, layout, searchPath: searchPath(context) };
+  const checked = { files, mounts, processes, layout, searchPath: searchPath(context), onlyLooks: true } as const;
   if (endpoint === layout.containerd.endpoint) return (await preflight(checked)).checks;
   using cri = connectCri(endpoint, clock);
   return [...(await preflightBesideRuntime(checked)), ...(await checkRuntime(cri, clock, endpoint))];

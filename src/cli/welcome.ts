@@ -28,7 +28,8 @@ export async function welcome(terminal: Terminal): Promise<ExitCode> {
     return ExitCode.done;
   }
   const { files, mounts, processes, layout } = context;
-  const { checks } = await preflight({ files, mounts, processes, layout, searchPath: searchPath(context) });
+  const looked = { files, mounts, processes, layout, searchPath: searchPath(context), onlyLooks: true } as const;
+  const { checks } = await preflight(looked);
   const failed = checks.filter(({ ok }) => ok === "failed");
   for (const { name, detail, remedy } of failed) {
     terminal.print(

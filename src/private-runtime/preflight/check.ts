@@ -22,6 +22,8 @@ export interface CheckContext {
   readonly layout: RuntimeLayout;
   /** Directories to search for programs before the system's own, as in `PATH`. */
   readonly searchPath: readonly string[];
+  /** Of a state directory that does not exist, its nearest existing parent is checked, and it is not created. */
+  readonly onlyLooks?: true;
   readonly signal?: AbortSignal;
 }
 

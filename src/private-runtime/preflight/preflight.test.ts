@@ -228,6 +228,42 @@ test("a state directory of a newer podwright, or with a damaged mark, is not rea
   assert.match((await outcome(context(), "state directory"))?.detail ?? "", /format\.json is damaged$/u);
 });
 
+test("a look at a state directory that does not exist says so, and creates nothing", async () => {
+  const { files, mounts, context } = machine();
+  files.put("/srv/other");
+  const looked = async (): Promise<readonly string[]> => {
+    const { checks } = await preflight({ ...context(), onlyLooks: true });
+    const beside = await preflightBesideRuntime({ ...context(), onlyLooks: true });
+    assert.ok(
+      checks.every((check) => check.name !== "state directory" || beside.some(({ detail }) => detail === check.detail)),
+    );
+    assert.deepEqual(
+      (await files.list("/srv")).map(({ name }) => name),
+      ["other"],
+    );
+    return checks.map(({ name, ok, detail }) => `${name}: ${ok}: ${detail}`);
+  };
+  const found = await looked();
+  const absent = "/srv/podwright does not exist yet, and would be created on";
+  assert.ok(found.includes(`state directory: ok: ${absent} ext4`), found.join("\n"));
+  assert.ok(found.includes("overlayfs: ok: works in /srv"), found.join("\n"));
+  mounts.mounts.push(mount("/srv", "tmpfs", "rw", "noexec"));
+  assert.ok((await looked()).includes(`state directory: failed: ${absent} /srv, mounted with noexec`));
+  files.put("/srv/podwright/format.json", "{}");
+  const check = (await preflight({ ...context(), onlyLooks: true })).checks.find(
+    ({ name }) => name === "state directory",
+  );
+  assert.doesNotMatch(check?.detail ?? "", /does not exist/u);
+});
+
+test("a look at a state directory below a file fails as its creation would", async () => {
+  const { files, context } = machine();
+  files.put("/srv");
+  const { checks } = await preflight({ ...context(), onlyLooks: true });
+  const { detail } = checks.find(({ name }) => name === "state directory") ?? {};
+  assert.equal(detail, "cannot create /srv/podwright: /srv is not a directory");
+});
+
 test("a busybox that is not a static program is rejected", async () => {
   const { files, context } = machine();
   files.put("/usr/bin/busybox", "#!/bin/sh\n", { mode: 0o755 });
@@ -265,8 +301,8 @@ test("an overlay that cannot be mounted is reported with the kernel's message, a
 
 test("the overlay trial cleans up itself and earlier trials", async () => {
   const { files, mounts, context } = machine();
-  files.put("/srv/podwright/overlay-trial-99/lower/file");
-  mounts.mounts.push(mount("/srv/podwright/overlay-trial-99/merged", "overlay"));
+  files.put("/srv/podwright/podwright-overlay-trial-99/lower/file");
+  mounts.mounts.push(mount("/srv/podwright/podwright-overlay-trial-99/merged", "overlay"));
   assert.equal((await outcome(context(), "overlayfs"))?.ok, "ok");
   assert.deepEqual(await files.list("/srv/podwright"), []);
   assert.ok(!mounts.mounts.some(({ fileSystem }) => fileSystem === "overlay"));

@@ -50,8 +50,8 @@ export async function preflightBesideRuntime(context: CheckContext): Promise<rea
 }
 
 /**
- * Checks whether this machine can run pods, before anything is started. Only creates the state directory. A check whose
- * outcome follows from an earlier failure is omitted, so that each cause is reported once.
+ * Checks whether this machine can run pods, before anything is started. Only creates the state directory, unless
+ * it only looks. A check whose outcome follows from an earlier failure is omitted, so that each cause is reported once.
  */
 export async function preflight(context: CheckContext): Promise<Preflight> {
   const checks: Check[] = [];

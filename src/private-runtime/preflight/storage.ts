@@ -1,3 +1,4 @@
+import { dirname } from "node:path/posix";
 import { errorMessage, PodwrightError } from "../../base/errors.ts";
 import { version } from "../../base/version.ts";
 import type { MountPoint } from "../../ports/mounts.ts";
@@ -14,31 +15,44 @@ const COMFORTABLE_FREE_BYTES = 2048 * MIB;
 
 const COMMAND_TIMEOUT_MS = 30_000;
 
-/** Creates the state directory, and looks at the file system that it is on. */
-export async function checkStateDirectory({ files, mounts, layout }: CheckContext): Promise<Check> {
+/** Creates the state directory, unless it only looks, and looks at the file system that it is on. */
+export async function checkStateDirectory({ files, mounts, layout, onlyLooks }: CheckContext): Promise<Check> {
   const name = "state directory";
   const path = layout.stateDirectory;
   const elsewhere = "use another --state-dir";
+  let place: string;
   try {
     // Not 0700: with user namespaces, containers reach their root file systems through it as other users.
-    await files.makeDirectory(path, 0o711);
+    if (onlyLooks !== true) await files.makeDirectory(path, 0o711);
+    place = await existingDirectory(files, path);
   } catch (error) {
     return failed(name, `cannot create ${path}: ${oneLine(errorMessage(error))}`, elsewhere);
   }
   const unread = await unreadableState(files, path);
   if (unread !== undefined) return failed(name, unread.message, unread.remedy ?? elsewhere);
-  const mount = holdingMount(await mounts.list(), await files.realPath(path));
+  const mount = holdingMount(await mounts.list(), await files.realPath(place));
   const has = (option: string): boolean => mount?.options.includes(option) === true;
   const forbidding = ["ro", "noexec", "nodev"].filter(has);
+  const absent = place === path ? "" : " does not exist yet, and would be created";
   if (mount !== undefined && forbidding.length > 0) {
     const remedy = `remount ${mount.target} without ${forbidding.join(", ")}, or ${elsewhere}`;
-    return failed(name, `${path} is on ${mount.target}, mounted with ${forbidding.join(", ")}`, remedy);
+    return failed(name, `${path}${absent || " is"} on ${mount.target}, mounted with ${forbidding.join(", ")}`, remedy);
   }
   if (mount !== undefined && has("nosuid")) {
-    const detail = `${path} is on ${mount.target}, mounted with nosuid: the set-user-id bit has no effect in containers`;
+    const where = `${path}${absent || " is"} on ${mount.target}`;
+    const detail = `${where}, mounted with nosuid: the set-user-id bit has no effect in containers`;
     return warned(name, detail, `remount ${mount.target} without nosuid`);
   }
-  return passed(name, mount === undefined ? path : `${path} on ${mount.fileSystem}`);
+  return passed(name, mount === undefined ? `${path}${absent}` : `${path}${absent} on ${mount.fileSystem}`);
+}
+
+/** A directory itself, or its nearest existing parent, where it would be created. */
+async function existingDirectory(files: CheckContext["files"], directory: string): Promise<string> {
+  for (let path = directory; ; path = dirname(path)) {
+    const found = await files.stat(path);
+    if (found?.type === "file" || found?.type === "other") throw new Error(`${path} is not a directory`);
+    if (found !== undefined || path === "/") return path;
+  }
 }
 
 /** Why this podwright does not touch the state: it is of a newer one, or its mark is damaged. */
@@ -71,12 +85,13 @@ export async function checkPropagation({ mounts }: Pick<CheckContext, "mounts">)
   return warned(name, detail, "run mount --make-rshared / if you have such pods");
 }
 
-/** Mounts an overlay in the state directory, writes through it and takes it away again. */
+/** Mounts an overlay in the state directory, or where that would be created, writes through it and takes it away again. */
 export async function checkOverlay(context: CheckContext): Promise<Check> {
   const { files, mounts, layout, processes } = context;
   const name = "overlayfs";
-  await sweepLeftovers(context);
-  const base = `${layout.stateDirectory}/${TRIAL_PREFIX}${processes.ownPid}`;
+  const place = await existingDirectory(files, layout.stateDirectory);
+  await sweepLeftovers(context, place);
+  const base = `${place}/${TRIAL_PREFIX}${processes.ownPid}`;
   const [lower, upper, work, merged] = ["lower", "upper", "work", "merged"].map((part) => `${base}/${part}`);
   if (lower === undefined || upper === undefined || work === undefined || merged === undefined) throw new Error(name);
   try {
@@ -85,13 +100,13 @@ export async function checkOverlay(context: CheckContext): Promise<Check> {
     const options = [`lowerdir=${lower}`, `upperdir=${upper}`, `workdir=${work}`];
     await mounts.mount({ target: merged, source: "overlay", fileSystem: "overlay", options });
     await files.write(`${merged}/file`, "upper", 0o600);
-    return passed(name, "works in the state directory");
+    return passed(name, place === layout.stateDirectory ? "works in the state directory" : `works in ${place}`);
   } catch (error) {
     const absent = await notInPath(context, error);
     if (absent !== undefined) return absent;
     return failed(
       name,
-      `does not work in ${layout.stateDirectory}: ${oneLine(errorMessage(error))}`,
+      `does not work in ${place}: ${oneLine(errorMessage(error))}`,
       "use a --state-dir on ext4, xfs or btrfs (inside a container: on a volume)",
     );
   } finally {
@@ -99,15 +114,16 @@ export async function checkOverlay(context: CheckContext): Promise<Check> {
   }
 }
 
-const TRIAL_PREFIX = "overlay-trial-";
+/** It may be made in a directory of others. */
+const TRIAL_PREFIX = "podwright-overlay-trial-";
 
 /** Takes away what trials of ended processes left. */
-async function sweepLeftovers(context: CheckContext): Promise<void> {
-  const { files, layout, processes } = context;
-  for (const { name } of await files.list(layout.stateDirectory)) {
+async function sweepLeftovers(context: CheckContext, place: string): Promise<void> {
+  const { files, processes } = context;
+  for (const { name } of await files.list(place)) {
     const pid = name.startsWith(TRIAL_PREFIX) ? Number(name.slice(TRIAL_PREFIX.length)) : Number.NaN;
     if (Number.isSafeInteger(pid) && pid > 0 && (pid === processes.ownPid || !processes.isAlive(pid))) {
-      await removeTrial(context, `${layout.stateDirectory}/${name}`);
+      await removeTrial(context, `${place}/${name}`);
     }
   }
 }
@@ -125,10 +141,10 @@ async function removeTrial({ files, mounts }: CheckContext, base: string): Promi
  * pods it takes an engine to free some, by evictions, garbage collection and stops.
  */
 export async function checkDisk(context: CheckContext): Promise<Check> {
-  const { processes, layout, signal } = context;
+  const { files, processes, layout, signal } = context;
   const name = "disk space";
   const result = await processes
-    .run("df", ["-Pk", layout.stateDirectory], {
+    .run("df", ["-Pk", await existingDirectory(files, layout.stateDirectory)], {
       timeoutMs: COMMAND_TIMEOUT_MS,
       environment: { LC_ALL: "C" },
       ...(signal && { signal }),
