@@ -8,6 +8,7 @@ import { connectCri } from "../cri/client.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { evictsForNode, findEngine, searchPath } from "./engine-process.ts";
 import { plural } from "./format.ts";
+import { remedyAsTyped } from "./own-command.ts";
 import { checkRuntime } from "./runtime-check.ts";
 import type { Painter } from "./terminal.ts";
 
@@ -28,7 +29,8 @@ export async function doctorCommand(context: MachineContext, options: DoctorOpti
   const { runtimeEndpoint: engines = await runtimeOfPods(files, layout) } = health ?? {};
   const endpoint = options.runtimeEndpoint ?? engines ?? layout.containerd.endpoint;
   const checks = await machineChecks(context, endpoint);
-  const all = [...checks, ...(health === undefined ? [] : engineChecks(health)), ...(problem ?? [])];
+  const found = [...checks, ...(health === undefined ? [] : engineChecks(health)), ...(problem ?? [])];
+  const all = asTyped(found, layout.stateDirectory);
   if (options.json === true) {
     terminal.print(JSON.stringify({ checks: all, engine: health ?? null }, undefined, 2));
   } else {
@@ -73,6 +75,13 @@ function checkOf({ name, ok, warning = false, detail, remedy }: HealthCheck): Ch
     detail,
     ...(remedy !== undefined && { remedy }),
   };
+}
+
+/** The checks with the commands of their remedies as they are typed. @param stateDirectory undefined: they concern no engine */
+export function asTyped(checks: readonly Check[], stateDirectory: string | undefined): Check[] {
+  return checks.map(({ remedy, ...check }) => {
+    return remedy === undefined ? check : { ...check, remedy: remedyAsTyped(remedy, stateDirectory) };
+  });
 }
 
 const marks = { ok: "✓", warning: "!", failed: "✗" } as const;

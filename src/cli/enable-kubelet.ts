@@ -5,6 +5,7 @@ import { parseKubeletFlags } from "../config/flags.ts";
 import { loadConfiguration } from "../config/load.ts";
 import { openCgroups } from "../linux/cgroups/cgroups.ts";
 import type { MachineContext } from "./machine-context.ts";
+import { ownProgram } from "./own-command.ts";
 import { kubeletService, kubeletUnit, type ServicePlaces } from "./service-units.ts";
 import { isActive, removeUnit, requireSystemd, systemctl, writeUnit } from "./services.ts";
 
@@ -30,7 +31,7 @@ export async function enableKubelet(context: ServiceContext, config: string, pla
     [
       `enabled: ${kubeletService} runs now and after each boot`,
       `  systemctl status ${kubeletService}`,
-      "  podwright ps --state-dir /var/lib/kubelet/podwright",
+      `  ${ownProgram()} ps --state-dir /var/lib/kubelet/podwright`,
       `  journalctl -u ${kubeletService}`,
     ].join("\n"),
   );

@@ -12,6 +12,7 @@ import { Interrupts } from "./interrupts.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { copyManifests, replacedPods } from "./manifest-copies.ts";
 import { loadInput, pathType } from "./manifest-input.ts";
+import { ownProgram } from "./own-command.ts";
 import { engineService, engineUnit, type ServicePlaces } from "./service-units.ts";
 import { isActive, requireOwnUnit, requireSystemd, systemctl, writeUnit } from "./services.ts";
 
@@ -166,8 +167,8 @@ function enabledText({ pods }: ApplyRequest): string {
   const [first = "POD"] = names;
   return [
     `enabled: ${names.join(", ")} ${names.length === 1 ? "runs" : "run"} now and after each boot`,
-    "  podwright ps",
-    `  podwright why ${first}`,
+    `  ${ownProgram()} ps`,
+    `  ${ownProgram()} why ${first}`,
     `  journalctl -u ${engineService}`,
   ].join("\n");
 }

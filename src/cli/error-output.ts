@@ -1,5 +1,6 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { fileProblem } from "../base/file-problem.ts";
+import { messageAsTyped, remedyAsTyped } from "./own-command.ts";
 import type { Terminal } from "./terminal.ts";
 
 /**
@@ -10,8 +11,9 @@ export function printError(terminal: Terminal, error: unknown, debug = false): v
   const { warnPaint } = terminal;
   const worded = error instanceof PodwrightError ? error : fileProblem(error, process.getuid?.() === 0);
   if (worded !== undefined) {
-    for (const line of worded.message.split("\n")) terminal.warn(`${warnPaint.bad("podwright:")} ${line}`);
-    if (worded.remedy !== undefined) terminal.warn(`  ${warnPaint.faint("→")} ${worded.remedy}`);
+    const lines = messageAsTyped(worded.message).split("\n");
+    for (const line of lines) terminal.warn(`${warnPaint.bad("podwright:")} ${line}`);
+    if (worded.remedy !== undefined) terminal.warn(`  ${warnPaint.faint("→")} ${remedyAsTyped(worded.remedy)}`);
   } else {
     const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     terminal.warn(`${warnPaint.bad("podwright:")} a bug in podwright: ${message}`);
@@ -22,7 +24,7 @@ export function printError(terminal: Terminal, error: unknown, debug = false): v
 }
 
 export function printWarning(terminal: Terminal, warning: Error): void {
-  terminal.warn(`${terminal.warnPaint.caution("podwright: warning:")} ${warning.message}`);
+  terminal.warn(`${terminal.warnPaint.caution("podwright: warning:")} ${messageAsTyped(warning.message)}`);
 }
 
 /** Commander's message about a command line, in podwright's words. */

@@ -102,7 +102,7 @@ async function carry(
 }
 
 /** @throws PodwrightError when the command could not be run, or its end is not known */
-export function exitCodeOf({ terminal }: Pick<MachineContext, "terminal">, end: RemoteEnd): number {
+export function exitCodeOf({ layout, terminal }: Pick<MachineContext, "layout" | "terminal">, end: RemoteEnd): number {
   switch (end.kind) {
     case "exited":
       if (end.code !== 0) terminal.warn(`command terminated with exit code ${end.code}`);
@@ -112,17 +112,20 @@ export function exitCodeOf({ terminal }: Pick<MachineContext, "terminal">, end: 
     case "lost":
       if (terminal.closed.aborted) return ExitCode.done;
       throw new PodwrightError(ExitCode.failed, "the connection ended before the command did", {
-        remedy: "'podwright ps' shows whether the container still runs; the command may still run in it",
+        remedy: `'${ownCommand(layout.stateDirectory, "ps")}' shows whether the container still runs; the command may still run in it`,
       });
   }
 }
 
 /** With the end of the container's process, or of its input, the runtime says so. @throws PodwrightError when it did not */
-export function attachCodeOf({ terminal }: Pick<MachineContext, "terminal">, end: RemoteEnd): number {
+export function attachCodeOf(
+  { layout, terminal }: Pick<MachineContext, "layout" | "terminal">,
+  end: RemoteEnd,
+): number {
   if (end.kind === "failed") throw failure(end.message);
   if (end.kind === "exited" || terminal.closed.aborted) return ExitCode.done;
   throw new PodwrightError(ExitCode.failed, "the connection to the container was lost", {
-    remedy: "'podwright ps' shows whether it still runs",
+    remedy: `'${ownCommand(layout.stateDirectory, "ps")}' shows whether it still runs`,
   });
 }
 

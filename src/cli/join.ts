@@ -4,7 +4,7 @@ import { shellWord } from "../base/shell-word.ts";
 import { removeEmpty } from "../ports/files.ts";
 import { openCgroups } from "../linux/cgroups/cgroups.ts";
 import type { Check } from "../private-runtime/preflight/check.ts";
-import { doctorLines } from "./doctor.ts";
+import { asTyped, doctorLines } from "./doctor.ts";
 import { type InstalledKubelet, installedKubelet, kubeletFindings } from "./kubelet-findings.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { isOurs, systemctl, writeUnit } from "./services.ts";
@@ -116,7 +116,8 @@ async function examine(
       remedy: "on a node without one: podwright enable --kubelet",
     });
   }
-  const checks = await kubeletFindings(context, kubelet, (await openCgroups(context.clock)).version);
+  const found = await kubeletFindings(context, kubelet, (await openCgroups(context.clock)).version);
+  const checks = asTyped(found, undefined);
   const exitCode = checks.some(({ ok }) => ok === "failed") ? ExitCode.environment : ExitCode.done;
   return { kubelet, checks, exitCode };
 }

@@ -85,7 +85,7 @@ async function logOfView(
   if (view === undefined) throw noSuchContainer(name, names);
   const path = previous ? (view.previousLogPath ?? (await earlierLog(context.files, view))) : view.logPath;
   if (path === undefined) throw noPrevious(name);
-  if (path === "") throw view.state === "terminated" ? logGone(name) : notStarted(view);
+  if (path === "") throw view.state === "terminated" ? logGone(context, name) : notStarted(context, view);
   return { path, uid: pod.uid, container: name, isOfEndedPod: hasEnded(pod) };
 }
 
@@ -197,16 +197,16 @@ function noPrevious(name: string): PodwrightError {
 }
 
 /** Logs go with the containers, by the node's own collections too. */
-export function logGone(name: string): PodwrightError {
+export function logGone({ layout }: Pick<TargetContext, "layout">, name: string): PodwrightError {
+  const [gc, timeline] = (["gc", "timeline"] as const).map((verb) => ownCommand(layout.stateDirectory, verb));
   return new PodwrightError(ExitCode.failed, `the log of container ${name} is gone: its pod has ended`, {
-    remedy:
-      "logs of ended pods go with their containers, e.g. by 'podwright gc'; 'podwright timeline' shows how it ended",
+    remedy: `logs of ended pods go with their containers, e.g. by '${gc}'; '${timeline} POD' shows how it ended`,
   });
 }
 
-function notStarted({ name, reason }: ContainerView): PodwrightError {
+function notStarted({ layout }: Pick<TargetContext, "layout">, { name, reason }: ContainerView): PodwrightError {
   const why = reason === "" ? "" : ` (${reason})`;
   return new PodwrightError(ExitCode.failed, `container ${name} has not started yet${why}`, {
-    remedy: "'podwright why' shows what it waits for",
+    remedy: `'${ownCommand(layout.stateDirectory, "why")} POD' shows what it waits for`,
   });
 }

@@ -9,6 +9,7 @@ import { Interrupts } from "./interrupts.ts";
 import { gonePods, listPods } from "./listing.ts";
 import { findLog, logGone, type LogTarget } from "./log-target.ts";
 import { hasEnded } from "../server/pod-words.ts";
+import { ownCommand } from "./own-command.ts";
 import { terminalText } from "./safe-text.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -60,7 +61,7 @@ export async function logsCommand(
       const { path } = target;
       if (output.isEmpty && options.previous === true) target = await find();
       // When a container ends, the log before its own is removed, and its own is the previous one from then on.
-      if (target.path === path) throw noLog(target, options.previous === true);
+      if (target.path === path) throw noLog(context, target, options.previous === true);
     }
   }
 }
@@ -79,15 +80,16 @@ function oneContainer(operand: string | undefined, option: string | undefined): 
   return operand ?? option;
 }
 
-function noLog({ container, isOfEndedPod }: LogTarget, previous: boolean): PodwrightError {
+function noLog(context: LogsContext, { container, isOfEndedPod }: LogTarget, previous: boolean): PodwrightError {
+  const own = (verb: "timeline" | "why"): string => ownCommand(context.layout.stateDirectory, verb);
   if (previous) {
     return new PodwrightError(ExitCode.failed, `the log of container ${container}'s previous instance is gone`, {
-      remedy: "only the last instance of an ended container is kept; 'podwright timeline' shows how each ended",
+      remedy: `only the last instance of an ended container is kept; '${own("timeline")} POD' shows how each ended`,
     });
   }
-  if (isOfEndedPod) return logGone(container);
+  if (isOfEndedPod) return logGone(context, container);
   return new PodwrightError(ExitCode.failed, `container ${container} has no log yet`, {
-    remedy: "-f waits for it; 'podwright why' shows what the container waits for",
+    remedy: `-f waits for it; '${own("why")} POD' shows what the container waits for`,
   });
 }
 

@@ -1,8 +1,24 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ownCommand } from "./own-command.ts";
+import { passed, warned } from "../private-runtime/preflight/check.ts";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { asTyped } from "./doctor.ts";
+import { printError, printWarning } from "./error-output.ts";
+import { messageAsTyped, ownCommand, remedyAsTyped } from "./own-command.ts";
+import { buildProgram } from "./program.ts";
+import { Terminal } from "./terminal.ts";
 
 const calledAs = "PODWRIGHT_CALLED_AS";
+
+/** What the work returns where PATH has no podwright. */
+function called<T>(work: () => T): T {
+  process.env[calledAs] = "bin/podwright";
+  try {
+    return work();
+  } finally {
+    Reflect.deleteProperty(process.env, calledAs);
+  }
+}
 
 test("a printed command names the state directory unless it is the usual one", () => {
   assert.equal(ownCommand("/var/lib/podwright", "logs", "-f", "tools/web"), "podwright logs -f tools/web");
@@ -11,10 +27,65 @@ test("a printed command names the state directory unless it is the usual one", (
 });
 
 test("a printed command calls a podwright that is not in PATH as the user did", () => {
-  process.env[calledAs] = "bin/podwright";
-  try {
-    assert.equal(ownCommand("/var/lib/podwright", "ps"), "bin/podwright ps");
-  } finally {
-    Reflect.deleteProperty(process.env, calledAs);
+  assert.equal(
+    called(() => ownCommand("/var/lib/podwright", "ps")),
+    "bin/podwright ps",
+  );
+});
+
+test("remedies of other rooms call every command as the user did, once", () => {
+  const silent = { write: () => true };
+  const { commands } = buildProgram(new Terminal(silent, silent, {}), () => {});
+  const names = commands.map((command) => command.name()).filter((name) => name !== "complete");
+  assert.ok(names.length > 20);
+  for (const name of names) {
+    const remedy = `see 'podwright ${name} --help', or podwright ${name}`;
+    const typed = called(() => remedyAsTyped(remedy));
+    assert.equal(typed, `see 'bin/podwright ${name} --help', or bin/podwright ${name}`);
+    assert.equal(
+      called(() => remedyAsTyped(typed)),
+      typed,
+    );
+    assert.equal(remedyAsTyped(remedy), remedy);
   }
+  const others =
+    "install a podwright that runs here; podwright running; /usr/bin/podwright run; podwright-run; podwright goes";
+  assert.equal(
+    called(() => remedyAsTyped(others, "/srv/pods")),
+    others,
+  );
+});
+
+test("a remedy whose state directory is known names it, unless it has one or the command takes none", () => {
+  const typed = (remedy: string): string => remedyAsTyped(remedy, "/srv/pods");
+  assert.equal(typed("'podwright gc' frees some"), "'podwright gc --state-dir /srv/pods' frees some");
+  for (const same of ["podwright ps --state-dir /a", "podwright join --from-kubeadm", "'podwright explain X'"]) {
+    assert.equal(typed(same), same);
+  }
+  const checks = [passed("a", "podwright run"), warned("b", "podwright run", "podwright evict --confirm allows it")];
+  assert.deepEqual(
+    called(() => asTyped(checks, "/srv/pods")),
+    [
+      passed("a", "podwright run"),
+      warned("b", "podwright run", "bin/podwright evict --state-dir /srv/pods --confirm allows it"),
+    ],
+  );
+});
+
+test("of a message only what is in quotes is a command", () => {
+  assert.equal(
+    called(() => messageAsTyped("no pods of podwright run ('podwright ps' lists them)")),
+    "no pods of podwright run ('bin/podwright ps' lists them)",
+  );
+  let told = "";
+  const stream = { write: (text: string | Uint8Array) => Boolean((told += String(text))) };
+  const terminal = new Terminal(stream, stream, { NO_COLOR: "1" });
+  called(() => {
+    printError(terminal, new PodwrightError(ExitCode.failed, "a: see 'podwright doctor'", { remedy: "podwright ps" }));
+    printWarning(terminal, new Error("more: 'podwright ps'"));
+  });
+  assert.equal(
+    told,
+    "podwright: a: see 'bin/podwright doctor'\n  → bin/podwright ps\npodwright: warning: more: 'bin/podwright ps'\n",
+  );
 });

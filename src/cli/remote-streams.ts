@@ -4,6 +4,7 @@ import { SocketError } from "../linux/http/unix-client.ts";
 import { answeredError } from "../linux/http/api-errors.ts";
 import type { CommandContext } from "./context.ts";
 import type { LocalTerminal } from "./local-terminal.ts";
+import { ownCommand } from "./own-command.ts";
 
 /** The streams of a container's process that are connected with this command. */
 export interface RemoteStreams {
@@ -30,16 +31,17 @@ export async function askForStreams(context: RemoteContext, path: string, protoc
   try {
     return await openStreams(context.layout.engineSocket, path, protocol);
   } catch (error) {
-    if (error instanceof UpgradeRefusedError) throw refusal(error);
+    if (error instanceof UpgradeRefusedError) throw refusal(context, error);
     if (!(error instanceof SocketError)) throw error;
     throw context.engine.gone(error);
   }
 }
 
-function refusal({ status, message }: UpgradeRefusedError): PodwrightError {
+function refusal({ layout }: RemoteContext, { status, message }: UpgradeRefusedError): PodwrightError {
   if (message.startsWith("{")) return answeredError(status, message);
+  const own = (verb: "ps" | "why"): string => ownCommand(layout.stateDirectory, verb);
   return new PodwrightError(ExitCode.failed, message === "" ? `the engine returned ${status}` : message, {
-    remedy: "'podwright ps' lists the pods, 'podwright why POD' explains their state",
+    remedy: `'${own("ps")}' lists the pods, '${own("why")} POD' explains their state`,
   });
 }
 

@@ -11,6 +11,7 @@ import type { ApiErrorBody, ApiHandler, ApiRequest, ApiResponse } from "../ports
 import type { MachineContext } from "./machine-context.ts";
 import { type EngineClient, EngineGone } from "./engine-client.ts";
 import { Interrupts } from "./interrupts.ts";
+import { remedyAsTyped } from "./own-command.ts";
 
 export interface UiOptions {
   readonly port?: number;
@@ -84,7 +85,7 @@ function failure(error: unknown, engine: Pick<EngineClient, "gone">): ApiErrorBo
   const { message, remedy = "" } = error instanceof SocketError ? engine.gone(error) : asError(error);
   return {
     error: `${message.replace(/^./, (first) => first.toUpperCase())}.`,
-    ...(remedy !== "" && { remedy: `${remedy}.` }),
+    ...(remedy !== "" && { remedy: `${remedyAsTyped(remedy)}.` }),
   };
 }
 

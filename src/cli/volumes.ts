@@ -48,18 +48,18 @@ export async function volumesCommand(
       if (destination !== undefined) throw tooMany("inspect", " CLAIM");
       return inspect(context, await claimNamed(context, wanted), options);
     case "rm":
-      if (operands.length === 0) throw missing("rm CLAIM …");
+      if (operands.length === 0) throw missing(context, "rm CLAIM …");
       return await removeAll(context, await claimsNamed(context, operands), options, agree);
     default:
-      if (destination === undefined) throw missing("copy-out CLAIM DESTINATION");
+      if (destination === undefined) throw missing(context, "copy-out CLAIM DESTINATION");
       if (more.length > 0) throw tooMany("copy-out", " CLAIM DESTINATION");
       return await copy(context, await claimNamed(context, wanted), destination, options);
   }
 }
 
-function missing(usage: string): PodwrightError {
+function missing({ layout }: Pick<MachineContext, "layout">, usage: string): PodwrightError {
   return new PodwrightError(ExitCode.badInput, `missing argument: 'podwright volumes ${usage}'`, {
-    remedy: "'podwright volumes' lists the claims",
+    remedy: `'${ownCommand(layout.stateDirectory, "volumes")}' lists the claims`,
   });
 }
 
@@ -82,7 +82,7 @@ async function claimsOf(context: MachineContext): Promise<readonly ClaimView[]> 
 
 /** @param wanted name or namespace/name */
 async function claimNamed(context: MachineContext, wanted: string | undefined): Promise<ClaimView> {
-  if (wanted === undefined) throw missing("inspect CLAIM");
+  if (wanted === undefined) throw missing(context, "inspect CLAIM");
   return claimIn(await claimsOf(context), wanted, context);
 }
 

@@ -8,7 +8,7 @@ import { openContext } from "./context.ts";
 import { findEngine, searchPath } from "./engine-process.ts";
 import { plural } from "./format.ts";
 import { type MachineContext, openMachine } from "./machine-context.ts";
-import { ownCommand, ownProgram } from "./own-command.ts";
+import { ownCommand, ownProgram, remedyAsTyped } from "./own-command.ts";
 import { ownFiles } from "./own-files.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -33,7 +33,7 @@ export async function welcome(terminal: Terminal): Promise<ExitCode> {
   const failed = checks.filter(({ ok }) => ok === "failed");
   for (const { name, detail, remedy } of failed) {
     terminal.print(
-      `${paint.bad("✗")} ${name}: ${printable(detail)}\n  → ${printable(remedy ?? `see ${own("doctor")}`)}`,
+      `${paint.bad("✗")} ${name}: ${printable(detail)}\n  → ${printable(remedyAsTyped(remedy ?? "see podwright doctor", context.layout.stateDirectory))}`,
     );
   }
   terminal.print(failed.length > 0 ? `then: ${ownProgram()}` : firstSteps(context));

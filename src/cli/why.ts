@@ -8,6 +8,7 @@ import { verdict } from "../server/verdict.ts";
 import type { CommandContext } from "./context.ts";
 import { EngineGone } from "./engine-client.ts";
 import { type JournalSnapshot, nothingRecorded, readPodJournal, selectPod } from "./journal-source.ts";
+import { ownProgram } from "./own-command.ts";
 
 /**
  * `podwright why POD`: the pod's state in one line, the last event of the pod and of each container, its causes, and what
@@ -31,7 +32,8 @@ export async function whyCommand(
     const text = renderWhy(explanation, { now: clock.now(), paint: terminal.paint, width }).trimEnd();
     terminal.print(`${terminal.paint.strong(line)}\n${text}`);
     const names = namesOf(explanation);
-    if (names.length > 0) terminal.print(terminal.paint.faint(`\nmeanings: podwright explain ${names.join(" ")}`));
+    const asked = `${ownProgram()} explain ${names.join(" ")}`;
+    if (names.length > 0) terminal.print(terminal.paint.faint(`\nmeanings: ${asked}`));
   }
   return ExitCode.done;
 }

@@ -93,10 +93,10 @@ export function requireReady({ checks, facts }: Preflight): MachineFacts {
   const problems = checks.filter(({ ok }) => ok === "failed");
   const [first] = problems;
   if (first !== undefined && problems.length === 1) {
-    const { name, detail, remedy = "see podwright doctor" } = first;
+    const { name, detail, remedy = "see 'podwright doctor'" } = first;
     throw new PodwrightError(ExitCode.environment, `${name}: ${detail}`, { remedy });
   }
-  const lines = problems.map(({ name, detail, remedy }) => `${name}: ${detail}; ${remedy ?? "see podwright doctor"}`);
+  const lines = problems.map(({ name, detail, remedy }) => `${name}: ${detail}; ${remedy ?? "see 'podwright doctor'"}`);
   throw new PodwrightError(ExitCode.environment, lines.join("\n"));
 }
 
@@ -108,7 +108,7 @@ async function settle(name: string, check: () => Finding | Promise<Finding>): Pr
     return failed(
       name,
       `check failed: ${oneLine(errorMessage(error))}`,
-      "run podwright doctor again, and report it if it persists",
+      "run 'podwright doctor' again, and report it if it persists",
     );
   }
 }
