@@ -9,8 +9,11 @@ import { systemRandom } from "../linux/processes/random.ts";
 import { version } from "../base/version.ts";
 import { ownLockWithin } from "../private-runtime/own-lock.ts";
 import { requireStateFormat } from "../private-runtime/state-format.ts";
+import { Annotation } from "../runtime/config/labels.ts";
+import { keptSpec } from "../runtime/layout/kept-spec.ts";
 import type { ClaimRemoval, FreeVolumeView } from "../server/local-api.ts";
 import { RunStore } from "../sources/run-store.ts";
+import { usedWithoutEngine } from "./claim-use.ts";
 import type { MachineContext } from "./machine-context.ts";
 
 const lockLimitMs = 10_000;
@@ -45,7 +48,7 @@ export async function removeKeptClaim(context: Context, namespace: string, name:
   const { files, layout } = context;
   await files.makeDirectory(layout.runDirectory, 0o755);
   using _lock = await ownLock(context);
-  const { pods, problems } = await keptPods(context);
+  const { pods, problems, stopping } = await keptPods(context);
   const [unreadable] = problems;
   if (unreadable !== undefined) {
     throw new PodwrightError(ExitCode.failed, `a pod of an unreadable manifest may use the claim: ${unreadable}`, {
@@ -53,7 +56,11 @@ export async function removeKeptClaim(context: Context, namespace: string, name:
     });
   }
   const message = `a user requested the removal of claim ${namespace}/${name}`;
-  return await (await openClaims(context, pods)).remove(namespace, name, { code: "ClaimRemovalRequested", message });
+  const claims = await openClaims(context, pods);
+  const view = claims.views().find((each) => each.namespace === namespace && each.name === name);
+  const used = view && usedWithoutEngine(layout.stateDirectory, view, stopping);
+  if (used !== undefined) throw used;
+  return await claims.remove(namespace, name, { code: "ClaimRemovalRequested", message });
 }
 
 /** An engine that has no pods any more takes a moment to end. */
@@ -66,11 +73,38 @@ async function ownLock({ clock, layout }: Context): Promise<Disposable> {
   });
 }
 
-/** Pods that an engine would run, which may still be running, and manifests that cannot be read. */
-async function keptPods({
-  files,
-  layout,
-}: Context): Promise<{ readonly pods: readonly Pod[]; readonly problems: readonly string[] }> {
+/** UIDs of pods that were being stopped when their engine ended. */
+export async function stoppingPods(context: Context): Promise<ReadonlySet<string>> {
+  return (await keptPods(context)).stopping;
+}
+
+interface KeptPods {
+  /** Those that an engine would run, and those that it would have to stop; all may still be running. */
+  readonly pods: readonly Pod[];
+  /** UIDs of the latter: their manifests were removed when their stop was requested. */
+  readonly stopping: ReadonlySet<string>;
+  /** Manifests that cannot be read. */
+  readonly problems: readonly string[];
+}
+
+async function keptPods(context: Context): Promise<KeptPods> {
+  const { pods: wanted, problems } = await wantedPods(context);
+  const uids = new Set<string>(wanted.map(({ metadata }) => metadata.uid));
+  const others = (await presentPods(context)).filter(({ metadata }) => !uids.has(metadata.uid));
+  const ofRun = others.filter(({ metadata }) => metadata.annotations?.[Annotation.configSource] === "run");
+  const stopping = new Set(ofRun.map(({ metadata }) => metadata.uid));
+  return { pods: [...wanted, ...others], stopping, problems };
+}
+
+/** Pods with a directory, which an engine makes before it starts one, and removes last. */
+async function presentPods({ files, layout }: Context): Promise<readonly Pod[]> {
+  const node = { rootDirectory: layout.kubeletRoot };
+  const directories = await files.list(`${layout.kubeletRoot}/pods`);
+  const pods = await Promise.all(directories.map(({ name }) => keptSpec(files, node, podUid(name))));
+  return pods.filter((pod) => pod !== undefined);
+}
+
+async function wantedPods({ files, layout }: Context): Promise<Omit<KeptPods, "stopping">> {
   if ((await files.stat(layout.manifests)) === undefined) return { pods: [], problems: [] };
   const { objects, problems } = await new RunStore(files, layout.manifests).load();
   const pods = objects.flatMap((object): Pod[] => {

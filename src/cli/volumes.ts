@@ -10,13 +10,14 @@ import type { ClaimRemoval, ClaimView, FreeVolumeView } from "../server/local-ap
 import { podLabel } from "../server/pod-selector.ts";
 import { agrees } from "./agree.ts";
 import { claimLabel } from "./claim-label.ts";
+import { usedError, usedWithoutEngine } from "./claim-use.ts";
 import { copyOut } from "./copy-out.ts";
 import { EngineGone } from "./engine-client.ts";
 import { printWarning } from "./error-output.ts";
 import { formatTable } from "./format.ts";
 import { formatBytes } from "./gc.ts";
 import { Interrupts } from "./interrupts.ts";
-import { keptFreeVolumes, openKeptClaims, removeKeptClaim } from "./kept-claims.ts";
+import { keptFreeVolumes, openKeptClaims, removeKeptClaim, stoppingPods } from "./kept-claims.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { ownCommand } from "./own-command.ts";
 import type { Painter } from "./terminal.ts";
@@ -202,7 +203,7 @@ async function removeAll(
   agree: typeof agrees,
 ): Promise<ExitCode> {
   const { terminal } = context;
-  for (const claim of claims) refuseUsed(claim, context.layout.stateDirectory);
+  await refuseUsed(context, claims);
   if (force !== true) for (const claim of claims) await ask(context, claim, agree);
   const removed: ClaimRemoval[] = [];
   try {
@@ -218,12 +219,22 @@ async function removeAll(
   return ExitCode.done;
 }
 
-function refuseUsed(claim: ClaimView, stateDirectory: string): void {
-  const pods = claim.usedBy.map(podLabel);
-  if (pods.length === 0) return;
-  throw new PodwrightError(ExitCode.failed, `claim ${claimLabel(claim)} is used by ${pods.join(", ")}`, {
-    remedy: `'${ownCommand(stateDirectory, "stop", ...pods)}' first`,
-  });
+/** @throws PodwrightError if one is in use */
+async function refuseUsed(context: MachineContext, claims: readonly ClaimView[]): Promise<void> {
+  const used = claims.find(({ usedBy }) => usedBy.length > 0);
+  if (used === undefined) return;
+  const { stateDirectory } = context.layout;
+  // What can be done about it depends on whether an engine runs.
+  const stopping = await context.engine.claims().then(
+    () => undefined,
+    (error: unknown) => {
+      if (error instanceof EngineGone) return stoppingPods(context);
+      throw error;
+    },
+  );
+  const error =
+    stopping === undefined ? usedError(stateDirectory, used) : usedWithoutEngine(stateDirectory, used, stopping);
+  if (error !== undefined) throw error;
 }
 
 async function ask({ terminal }: MachineContext, claim: ClaimView, agree: typeof agrees): Promise<void> {
