@@ -8,7 +8,8 @@ import { MemoryFiles } from "../sim/files.ts";
 import { SimLoopDevices, SimMounts } from "../sim/machine.ts";
 import { SimVolumeFiles } from "../sim/volume-files.ts";
 
-test("a claim's directory that has vanished is not mounted, and the error names the claim and what to do", async () => {
+/** A node with a claim `c`, whose own directory is `/state/volumes/ns/c`, or with a PersistentVolume at that path. */
+function scene({ isOwn = true } = {}) {
   const clock = new ManualClock();
   const files = new MemoryFiles(clock);
   const mounts = new SimMounts();
@@ -26,19 +27,46 @@ test("a claim's directory that has vanished is not mounted, and the error names 
   const volume = storage.volumes.get("pv-c");
   assert.ok(volume);
   const annotations = { "podwright.io/directory-of": "ns/c" };
-  storage.volumes.set("pv-c", { ...volume, metadata: { ...volume.metadata, annotations } });
+  if (isOwn) storage.volumes.set("pv-c", { ...volume, metadata: { ...volume.metadata, annotations } });
   const pod = podOfVolumes([{ name: "data", persistentVolumeClaim: { claimName: "c" } }]);
-  const mounted = fixture.manager.mount(pod, needs, cause, new AbortController().signal);
+  const mount = (): Promise<unknown> => fixture.manager.mount(pod, needs, cause, new AbortController().signal);
+  const failure = (): string => fixture.entries.map(({ message }) => message).join("\n");
+  return { clock, files, mounts, mount, failure };
+}
+
+test("a claim's directory that has vanished is not mounted, and the error names the claim and what to do", async () => {
+  const { clock, files, mounts, mount, failure } = scene();
+  const mounted = mount();
   await clock.advance(0);
-  const failure = fixture.entries.map(({ message }) => message).join("\n");
   const what = "the directory of claim ns/c was removed, or its disk is not mounted";
   const start = `path "/state/volumes/ns/c" does not exist: ${what}; restore it, or stop its pods`;
-  assert.ok(failure.includes(start), failure);
-  assert.ok(failure.includes("'podwright volumes --state-dir /state rm --force ns/c'"), failure);
+  assert.ok(failure().includes(start), failure());
+  assert.ok(failure().includes("'podwright volumes --state-dir /state rm --force ns/c'"), failure());
   assert.equal(await files.stat("/state/volumes/ns/c"), undefined);
 
   await files.makeDirectory("/state/volumes/ns/c", 0o777);
   await clock.advance(1000);
   await mounted;
   assert.equal((await mounts.list()).length, 1, "it starts once the directory is back");
+});
+
+test("a file in the place of a claim's directory is named, with what to do about it", async () => {
+  for (const isOwn of [true, false]) {
+    const { clock, files, mounts, mount, failure } = scene({ isOwn });
+    await files.makeDirectory("/state/volumes/ns", 0o700);
+    await files.write("/state/volumes/ns/c", "", 0o600);
+    const mounted = mount();
+    await clock.advance(0);
+    const start = 'path "/state/volumes/ns/c" is a file: only directory and block device are supported';
+    assert.ok(failure().includes(start), failure());
+    const remedy =
+      "; move it away and put the directory of claim ns/c in its place, or stop its pods, remove the claim";
+    assert.equal(failure().includes(`${start}${remedy}`), isOwn, failure());
+
+    await files.remove("/state/volumes/ns/c");
+    await files.makeDirectory("/state/volumes/ns/c", 0o777);
+    await clock.advance(1000);
+    await mounted;
+    assert.equal((await mounts.list()).length, 1, "it starts once the directory is back");
+  }
 });

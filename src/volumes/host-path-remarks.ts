@@ -5,7 +5,8 @@ import type { Recorder } from "../journal/entry.ts";
 import type { PathKind, VolumeFiles } from "../ports/volume-files.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 
-const words: Readonly<Record<PathKind, string>> = {
+/** How messages call what is at a path. */
+export const kindWords: Readonly<Record<PathKind, string>> = {
   directory: "a directory",
   file: "a file",
   socket: "a socket",
@@ -66,6 +67,6 @@ export class HostPathRemarks {
 
 function remarkOn(volume: string, path: string, kind: PathKind, found: PathKind | undefined): string {
   const now =
-    found === undefined ? "it does not exist, and the runtime creates an empty directory" : `it is ${words[found]}`;
-  return `hostPath ${path} of volume ${volume} should be ${words[kind]}: ${now}`;
+    found === undefined ? "it does not exist, and the runtime creates an empty directory" : `it is ${kindWords[found]}`;
+  return `hostPath ${path} of volume ${volume} should be ${kindWords[kind]}: ${now}`;
 }

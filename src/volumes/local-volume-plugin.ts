@@ -2,11 +2,12 @@ import type { Pod } from "../api/pod.ts";
 import { type Files, removeEmpty } from "../ports/files.ts";
 import { isMountPoint, type Mounts } from "../ports/mounts.ts";
 import { stateOption } from "../private-runtime/layout.ts";
-import type { VolumeFiles } from "../ports/volume-files.ts";
+import type { PathKind, VolumeFiles } from "../ports/volume-files.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import { claimOfDirectory } from "./claims.ts";
 import { giveVolumeToGroup } from "./group-ownership.ts";
+import { kindWords } from "./host-path-remarks.ts";
 import { foundLocalBlock, localBlock, type LocalBlockDependencies } from "./local-block.ts";
 import { type LocalDiskDependencies, LocalDisks } from "./local-disks.ts";
 import { type OperationObserver, pluginLabel } from "./volume-operations.ts";
@@ -85,7 +86,7 @@ export class LocalVolumePlugin implements VolumePlugin {
     const kind = await volumeFiles.kind(path);
     if (kind === undefined) throw new VolumeError(missing(path, spec));
     const isDevice = kind === "blockDevice";
-    if (!isDevice && kind !== "directory") throw new VolumeError("only directory and block device are supported");
+    if (!isDevice && kind !== "directory") throw new VolumeError(unsuitable(path, kind, spec));
     const directory = paths.volume(this.name, spec.name);
     // Of pods that start together, only the first finds the volume unused.
     using _turn = await this.#turns.take(spec.name, signal);
@@ -147,13 +148,30 @@ export class LocalVolumePlugin implements VolumePlugin {
 }
 
 /** An empty directory in place of a claim's would hide the loss of its data, or a disk that is not mounted. */
-function missing(path: string, { persistentVolume }: VolumeSpec): string {
+function missing(path: string, spec: VolumeSpec): string {
   const message = `path ${JSON.stringify(path)} does not exist`;
-  const claim = persistentVolume?.metadata.annotations?.[claimOfDirectory];
+  const claim = claimAt(spec);
   if (claim === undefined) return message;
+  const why = `the directory of claim ${claim} was removed, or its disk is not mounted`;
+  return `${message}: ${why}; restore it, or ${startEmpty(path, claim)}`;
+}
+
+function unsuitable(path: string, kind: PathKind, spec: VolumeSpec): string {
+  const message = `path ${JSON.stringify(path)} is ${kindWords[kind]}: only directory and block device are supported`;
+  const claim = claimAt(spec);
+  if (claim === undefined) return message;
+  return `${message}; move it away and put the directory of claim ${claim} in its place, or ${startEmpty(path, claim)}`;
+}
+
+/** The claim whose own directory the volume is, as `namespace/name`. */
+function claimAt({ persistentVolume }: VolumeSpec): string | undefined {
+  return persistentVolume?.metadata.annotations?.[claimOfDirectory];
+}
+
+/** What to do if the claim's data is lost. */
+function startEmpty(path: string, claim: string): string {
   const words = [...stateOption(path.slice(0, -`/volumes/${claim}`.length)), "rm", "--force", claim];
-  const remedy = `stop its pods, remove the claim with 'podwright volumes ${words.join(" ")}', and run them again`;
-  return `${message}: the directory of claim ${claim} was removed, or its disk is not mounted; restore it, or ${remedy}`;
+  return `stop its pods, remove the claim with 'podwright volumes ${words.join(" ")}', and run them again`;
 }
 
 /** Of the paths at which pods have a volume. */
