@@ -1,6 +1,7 @@
 import { dirname } from "node:path/posix";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { FileError, type Files, removeEmpty } from "../ports/files.ts";
+import type { Logger } from "../ports/log.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import { stateOption } from "../private-runtime/layout.ts";
 import { localVolumeDirectory } from "../volumes/local-volume-plugin.ts";
@@ -9,6 +10,7 @@ import { hasOwnDirectory, type KeptClaim, ownVolumeName } from "./kept-claim.ts"
 /** The directories of claims without a PersistentVolume: `<root>/<namespace>/<claim>`. */
 export class ClaimDirectories {
   readonly #files: Files;
+  readonly #log: Logger;
   readonly #mounts: Pick<Mounts, "below">;
   readonly #root: string;
   readonly #pods: string;
@@ -18,11 +20,12 @@ export class ClaimDirectories {
    * @param pods the directory of the node's pods, where claims are mounted
    */
   constructor(
-    { files, mounts }: { readonly files: Files; readonly mounts: Pick<Mounts, "below"> },
+    { files, log, mounts }: { readonly files: Files; readonly log: Logger; readonly mounts: Pick<Mounts, "below"> },
     root: string,
     pods: string,
   ) {
     this.#files = files;
+    this.#log = log;
     this.#mounts = mounts;
     this.#root = root;
     this.#pods = pods;
@@ -39,14 +42,32 @@ export class ClaimDirectories {
 
   /**
    * Makes the directory of a claim that is about to be bound to it, not later: if it is gone then, so is its data, or the
-   * disk that it is on is not mounted. Any user in a pod may write there; on the machine only root can reach it.
+   * disk that it is on is not mounted. Any user in a pod may write there; on the machine only root can reach it. One that
+   * is there already stays as it is, and its data becomes the claim's: it may have been restored, or belong to another.
+   * @returns how messages call it
    */
-  async ensure(claim: KeptClaim): Promise<void> {
+  async ensure(claim: KeptClaim): Promise<string> {
     const path = this.path(claim);
-    if ((await this.#files.stat(path)) !== undefined) return;
+    const there = await this.#files.stat(path);
+    if (there !== undefined) {
+      // An interrupted binding leaves an empty one.
+      if (there.type === "directory" && (await this.#isEmpty(path))) return `directory ${path}`;
+      const { namespace, name } = claim.metadata;
+      this.#log.warn("a new claim gets what is in its directory already", { namespace, claim: name, path });
+      return `directory ${path}, which was there already, with what is in it`;
+    }
     await this.#files.makeDirectory(this.#root, 0o700);
     await this.#files.makeDirectory(`${this.#root}/${claim.metadata.namespace}`, 0o700);
     await this.#files.makeDirectory(path, 0o777);
+    return `directory ${path}`;
+  }
+
+  /** False also if it cannot be listed: that delays no binding. */
+  async #isEmpty(path: string): Promise<boolean> {
+    return await this.#files.list(path).then(
+      ({ length }) => length === 0,
+      () => false,
+    );
   }
 
   /**

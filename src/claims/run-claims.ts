@@ -354,12 +354,11 @@ export class RunClaims implements StorageLookup, RunStorage {
   async #bindAll(coming: readonly Pod[] = []): Promise<void> {
     const { bound } = bindAll(this.#state, (claim, state) => this.#decide(claim, state));
     for (const { claim, binding } of bound) {
-      const isOwn = binding.kind === "directory";
-      if (isOwn) await this.#directories.ensure(claim);
+      const to =
+        binding.kind === "directory" ? await this.#directories.ensure(claim) : `PersistentVolume ${binding.name}`;
       await this.#store.save(claim);
       this.#keep(claim);
       const { namespace, name } = claim.metadata;
-      const to = isOwn ? `directory ${this.#directories.path(claim)}` : `PersistentVolume ${binding.name}`;
       const [pod] = podsUsing(claim, [...this.#deps.pods(), ...coming]);
       const message = `claim ${namespace}/${name} is bound to ${to}`;
       this.#deps.journal.record({ kind: "note", what: "ClaimBound", message, ...(pod && { pod }) });

@@ -11,7 +11,8 @@ import { decodeManifests } from "../../src/sources/decode.ts";
 import { prepareManifests } from "../../src/sources/prepare.ts";
 import { RunStore } from "../../src/sources/run-store.ts";
 import { ManualClock } from "./manual-clock.ts";
-import { MemoryRecorder, silentLog } from "./sources.ts";
+import { MemoryRecorder } from "./sources.ts";
+import { toldLog } from "./told-log.ts";
 
 export const never = AbortSignal.any([]);
 export const asked = { code: "ClaimRemovalRequested", message: "asked" } as const;
@@ -26,7 +27,8 @@ export class RunClaimsScene {
   readonly files = new MemoryFiles(this.clock);
   readonly mounts = new SimMounts();
   readonly journal = new MemoryRecorder();
-  readonly log = silentLog;
+  readonly logged: string[] = [];
+  readonly log = toldLog(this.logged);
   #drawn = 0;
   readonly random = { uniform: () => 0, bytes: (count: number) => new Uint8Array(count).fill(++this.#drawn) };
   present: Pod[] = [];
