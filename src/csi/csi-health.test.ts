@@ -20,8 +20,8 @@ function detailOf({ ok, warning, detail }: ReturnType<typeof csiHealth>[number])
 
 test("a node without drivers reports none, one with drivers names them", () => {
   assert.deepEqual(details({}), []);
-  const volumes = [{ name: "pv-1", driver: "a" }];
-  const staged = [{ name: "pv-1", driver: "a", pods: 1 }];
+  const volumes = [{ name: "pv-1", driver: "a", handle: "h-1" }];
+  const staged = [{ name: "pv-1", driver: "a", handle: "h-1", pods: 1 }];
   assert.deepEqual(details({ drivers: ["b", "a"], volumes, staged }), [
     "drivers a, b registered, 1 volumes of pods, 1 staged",
   ]);
@@ -36,8 +36,8 @@ test("problems of drivers, their calls and their volumes are named", () => {
     { ...call, sinceMonotonicMs: 80_000 },
     { driver: "a", method: "NodeGetInfo", volume: "", sinceMonotonicMs: 60_000 },
   ];
-  const volumes = [{ name: "pv-2", driver: "gone" }];
-  const staged = [{ name: "pv-3", driver: "a", pods: 0 }];
+  const volumes = [{ name: "pv-2", driver: "gone", handle: "h-2" }];
+  const staged = [{ name: "pv-3", driver: "a", handle: "h-3", pods: 0 }];
   assert.deepEqual(details({ drivers: ["a"], problem, unpublished, calls, volumes, staged }), [
     "driver a registered, 1 volumes of pods, 1 staged",
     "! CSINode is not yet initialized",
@@ -49,10 +49,25 @@ test("problems of drivers, their calls and their volumes are named", () => {
 });
 
 test("many problems are counted, and each volume is named once", () => {
-  const volumes = Array.from({ length: 8 }, (_, index) => ({ name: `v${index % 7}`, driver: "gone" }));
+  const volumes = Array.from({ length: 8 }, (_, index) => ({
+    ...{ name: `v${index % 7}`, driver: "gone" },
+    handle: `h${index % 7}`,
+  }));
   assert.deepEqual(details({ volumes }), [
     "! waiting for drivers that are not registered: " +
       "volume v0 (gone), volume v1 (gone), volume v2 (gone), volume v3 (gone), volume v4 (gone) and 2 more",
+  ]);
+});
+
+test("a volume of a pod that an earlier run has staged, by its handle, is named once", () => {
+  const volumes = [{ name: "pv-1", driver: "gone", handle: "h-1" }];
+  const staged = [
+    { name: "h-1", driver: "gone", handle: "h-1", pods: 1 },
+    { name: "h-2", driver: "gone", handle: "h-2", pods: 0 },
+  ];
+  assert.deepEqual(details({ volumes, staged }), [
+    "! waiting for drivers that are not registered: volume pv-1 (gone), volume h-2 (gone)",
+    "! staged, but used by no pod: volume h-2 (gone)",
   ]);
 });
 

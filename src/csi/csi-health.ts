@@ -12,12 +12,18 @@ export interface CsiState {
   readonly unpublished: readonly string[];
   /** In progress. */
   readonly calls: readonly OutstandingCsiCall[];
-  /** Of pods, with their drivers. */
-  readonly volumes: readonly { readonly name: string; readonly driver: string }[];
-  /** Staged volumes, with the number of their pods. */
-  readonly staged: readonly { readonly name: string; readonly driver: string; readonly pods: number }[];
+  /** Of pods. */
+  readonly volumes: readonly DriverVolume[];
+  /** Staged volumes, with the number of their pods. One that an earlier run has staged is named by its handle. */
+  readonly staged: readonly (DriverVolume & { readonly pods: number })[];
   /** Paths of mounted volumes whose data files are missing or damaged. */
   readonly unknown: readonly string[];
+}
+
+interface DriverVolume {
+  readonly name: string;
+  readonly driver: string;
+  readonly handle: string;
 }
 
 /** Longer calls are reported. */
@@ -42,7 +48,8 @@ const remedies = {
 export function csiHealth(nowMs: number, state: CsiState): SubsystemHealth[] {
   const { drivers, problem, unpublished, calls, volumes, staged, unknown } = state;
   const isKnown = (driver: string): boolean => drivers.includes(driver);
-  const waiting = [...volumes, ...staged].filter(({ driver }) => !isKnown(driver));
+  const stagedOnly = staged.filter((each) => !volumes.some((volume) => isSame(volume, each)));
+  const waiting = [...volumes, ...stagedOnly].filter(({ driver }) => !isKnown(driver));
   const long = calls.filter(({ sinceMonotonicMs }) => nowMs - sinceMonotonicMs >= longCallMs);
   const unwanted = staged.filter(({ pods }) => pods === 0);
   const lines: SubsystemHealth[] = [];
@@ -70,6 +77,10 @@ export function csiHealth(nowMs: number, state: CsiState): SubsystemHealth[] {
     warn(`volumes are unknown, because a data file or a directory is damaged: ${list(unknown)}`, remedies.unknown);
   }
   return lines;
+}
+
+function isSame(a: DriverVolume, b: DriverVolume): boolean {
+  return a.driver === b.driver && a.handle === b.handle;
 }
 
 function nameOf({ name, driver }: { readonly name: string; readonly driver: string }): string {

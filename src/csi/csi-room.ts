@@ -250,7 +250,8 @@ export class CsiRoom {
   /** For `podwright doctor`. */
   findings(): SubsystemHealth[] {
     const drivers = this.#drivers;
-    const volumes = this.#publications.all().map(({ name, publication: { driver } }) => ({ name, driver }));
+    const all = this.#publications.all();
+    const volumes = all.map(({ name, publication: { driver, handle } }) => ({ name, driver, handle }));
     return csiHealth(this.#deps.ports.clock.monotonic(), {
       drivers: drivers.names,
       problem: drivers.names.length > 0 ? this.#publisher?.problem : undefined,
