@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { containerView, podView } from "../../test/support/pod-views.ts";
 import type { JournalEntry } from "../journal/entry.ts";
 import { othersWithClaim } from "./claim-users.ts";
-import type { PodView } from "./local-api.ts";
+import type { ContainerView, PodView } from "./local-api.ts";
 import { verdict } from "./verdict.ts";
 
 const claims = { disk: "data" };
@@ -23,10 +23,27 @@ test("the other pods with a claim are those that may have it mounted, or else al
   const held = podView({ name: "held", state: "terminated", holdout: "busy", claims });
   assert.deepEqual(others(runs, waits, completed), ["runs"]);
   assert.deepEqual(others(waits, ending, held), ["ending", "held"]);
-  assert.deepEqual(others(waits), ["waits"]);
+  assert.deepEqual(others(waits, completed), ["waits"], "a pod that has ended has released it");
+  assert.deepEqual(others(completed), []);
   const strangers = [podView({ name: "a" }), podView({ name: "b", claims: { disk: "b" } })];
   assert.deepEqual(others(...strangers, podView({ name: "c", namespace: "far", claims })), []);
   assert.deepEqual(othersWithClaim(podView({}), "disk", [runs]), []);
+});
+
+test("a pod whose containers wait for a restart or an image has its volumes", () => {
+  const waits = podView({ ...waiting, name: "waits" });
+  const named = (name: string, change: Partial<ContainerView>): PodView => {
+    const own = containerView({ state: "waiting", ready: false, ...change });
+    return podView({ name, claims, containers: [own] });
+  };
+  for (const reason of ["CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "CreateContainerConfigError"]) {
+    assert.deepEqual(others(waits, named("fails", { reason })), ["fails"], reason);
+  }
+  const again = named("again", { reason: "ContainerCreating", restartCount: 1 });
+  assert.deepEqual(others(waits, again), ["again"]);
+  for (const reason of ["", "ContainerCreating", "PodInitializing"]) {
+    assert.deepEqual(others(waits, named("new", { reason })), ["waits", "new"], reason);
+  }
 });
 
 test("a pod that waits for a ReadWriteOncePod claim is told who has it, beside upstream's words", () => {
