@@ -74,9 +74,12 @@ function planOf(plan: WorkerPlan, change: PodPlan["change"], wallOffsetMs: numbe
   }
 }
 
-/** Its sandbox is made after its volumes. Without a decision an operation works on the whole pod, which sets it up. */
+/**
+ * Its sandbox is made after its volumes. Without a decision an operation works on the whole pod, which sets it up, unless
+ * it restarts the containers in the sandbox that there is.
+ */
 function isSetUp({ actions, underWay }: WorkerPlan): boolean {
-  if (actions === undefined) return underWay.length === 0;
+  if (actions === undefined) return underWay.length === 0 || underWay.includes("restart all containers");
   return actions.createSandbox === undefined && actions.sandboxWaitUntilMs === undefined;
 }
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { testContainer, testStatus } from "../../test/support/observed.ts";
 import { podView } from "../../test/support/pod-views.ts";
 import { podWith } from "../../test/support/pods.ts";
 import type { StorageManifest } from "../api/storage-manifest.ts";
@@ -8,6 +9,7 @@ import type { JournalEntry } from "../journal/entry.ts";
 import { unwanted } from "../pods/ending.ts";
 import type { WorkerPlan } from "../pods/worker-plan.ts";
 import { nothingToDo } from "../runtime/actions/pod-actions.ts";
+import { restartAllContainers } from "../runtime/operations/restart-all.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { ClaimView, ObjectPlan, PlanStep, PodPlan } from "../server/local-api.ts";
 import { planPods } from "./plan-pods.ts";
@@ -103,6 +105,12 @@ test("a pod that is being set up has the steps of the volumes that are left, and
   assert.deepEqual(plan(action, { ...failed, result: "done" }).steps, []);
   assert.deepEqual(only({}, plansOf({})).steps, [], "it runs");
   assert.deepEqual(texts(only({ actions: { ...nothingToDo, sandboxWaitUntilMs: 1 } }, plansOf({})).steps), [left]);
+  const source = testContainer({});
+  const restart = { container: { name: "c" }, source, cause: { code: "RestartAllContainers", message: "" } } as const;
+  // Only its name is used.
+  const parts = {} as unknown as Parameters<typeof restartAllContainers>[0];
+  const { name } = restartAllContainers(parts, pod, testStatus([], [source]), restart);
+  assert.deepEqual(only({ actions: undefined, underWay: [name] }, plansOf({})).steps, [], "its sandbox stays");
 });
 
 test("a new pod's volumes are set up before its sandbox", () => {

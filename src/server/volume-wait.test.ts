@@ -105,8 +105,19 @@ test("all waits of a pod that is set up are known, and the volumes that are", ()
   const { waits, isSetUp } = volumeProgress(told);
   assert.deepEqual(waits, [{ text: 'volume "disk": no', volume: "b" }]);
   assert.deepEqual(["a", "b", "c"].map(isSetUp), [true, false, false]);
-  const [added] = told;
-  assert.ok(added);
-  const again = volumeProgress([...told, { ...added, seq: 9 }]);
-  assert.deepEqual([again.waits, again.isSetUp("a")], [[], false], "of an earlier pod");
+});
+
+test("a volume stays set up over podwright's restart, until the pod's volumes are removed or it is set up again", () => {
+  const done = { kind: "outcome", what: "MountVolume", message: "done", of: 2, result: "done" } as const;
+  const added = { kind: "input", what: "PodAdded", message: "" } as const;
+  const isSetUp = (...later: readonly Told[]): boolean => {
+    return volumeProgress(entries(added, set("a"), done, ...later)).isSetUp("a");
+  };
+  assert.equal(isSetUp(added), true, "each run adds the pod");
+  assert.equal(isSetUp({ kind: "action", what: "UnmountVolumes", message: "remove volumes a" }, added), false);
+  assert.equal(isSetUp({ kind: "decision", what: "PodFinished", message: "" }, added), false);
+  assert.equal(isSetUp(added, set("a")), false, "its mount was lost");
+  assert.equal(isSetUp(added, set("a"), { ...done, of: 5 }), true);
+  const waits = volumeProgress(entries(added, set("a"), failed(2, "no"), added));
+  assert.deepEqual([waits.waits, waits.isSetUp("a")], [[], false], "an earlier run's wait");
 });

@@ -27,22 +27,36 @@ export function volumeWait(
 }
 
 /** All that a starting pod waits for, as of {@link volumeWait}, and its volumes without a wait that are set up. Pure. */
-export function volumeProgress(entries: readonly JournalEntry[]): {
+export function volumeProgress(
+  entries: readonly JournalEntry[],
+  othersWith: (volume: string) => readonly PodRef[] = () => [],
+): {
   readonly waits: readonly { readonly text: string; readonly volume?: string }[];
   readonly isSetUp: (volume: string) => boolean;
 } {
-  const since = entries.slice(entries.findLastIndex(({ what }) => what === "PodAdded") + 1);
-  const actions = new Map(since.filter(({ kind }) => kind === "action").map((entry) => [entry.seq, entry]));
-  const last = new Map<string, boolean>();
-  for (const { what, of = 0, result } of since) {
-    if (what !== "MountVolume" && what !== "MapVolume") continue;
-    const action = actions.get(of);
-    if (action !== undefined) last.set(volumeOf(action.data), result === "done");
-  }
-  const waits = [...openWaits(since).values()].map((wait) => {
-    return { text: textOf(wait, () => []), ...(wait.volume !== undefined && { volume: wait.volume }) };
+  const last = setUps(entries);
+  const waits = [...openWaits(entries).values()].map((wait) => {
+    return { text: textOf(wait, othersWith), ...(wait.volume !== undefined && { volume: wait.volume }) };
   });
   return { waits, isSetUp: (volume) => last.get(volume) === true };
+}
+
+/**
+ * Whether the last set-up of each volume is done, of those since the pod's volumes were last removed. Each run of
+ * podwright adds the pod, but sets up only what is not mounted any more.
+ */
+function setUps(entries: readonly JournalEntry[]): ReadonlyMap<string, boolean> {
+  const removal = entries.findLastIndex(({ what }) => what === "UnmountVolumes" || what === "PodFinished");
+  const volumes = new Map<number, string>();
+  const last = new Map<string, boolean>();
+  for (const { kind, what, data, of = 0, result, seq } of entries.slice(removal + 1)) {
+    if (what !== "MountVolume" && what !== "MapVolume") continue;
+    if (kind === "action") volumes.set(seq, volumeOf(data));
+    const volume = volumes.get(kind === "action" ? seq : of);
+    // One that is set up again was lost, as by a restart of the machine.
+    if (volume !== undefined) last.set(volume, result === "done");
+  }
+  return last;
 }
 
 /** By the entry that ends them, oldest first. */
