@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { testContainer, testStatus } from "../../test/support/observed.ts";
 import { podView } from "../../test/support/pod-views.ts";
 import { podWith } from "../../test/support/pods.ts";
+import { dataClaim, disk as localDisk, RunClaimsScene } from "../../test/support/run-claims-scene.ts";
 import type { StorageManifest } from "../api/storage-manifest.ts";
 import type { Volume } from "../api/volume.ts";
 import type { JournalEntry } from "../journal/entry.ts";
@@ -11,7 +12,7 @@ import type { WorkerPlan } from "../pods/worker-plan.ts";
 import { nothingToDo } from "../runtime/actions/pod-actions.ts";
 import { restartAllContainers } from "../runtime/operations/restart-all.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import type { ClaimView, ObjectPlan, PlanStep, PodPlan } from "../server/local-api.ts";
+import type { ClaimView, ObjectPlan, PlanStep, PodPlan, PodView } from "../server/local-api.ts";
 import { planPods } from "./plan-pods.ts";
 import { type KnownStorage, type VolumePlans, volumePlans } from "./plan-volumes.ts";
 
@@ -69,8 +70,37 @@ test("each claim and each CSI volume has a step, with the claim's place or what 
   ]);
   const scratch = { name: "scratch", ephemeral: { volumeClaimTemplate: { spec: {} } } };
   assert.match(steps(nothing, scratch)[0] ?? "", /^set up volume scratch .* after the claim is created$/u);
-  const atServer = "once it is bound, and attached if its driver requires that, stage, publish and mount it";
-  assert.deepEqual(steps(undefined, claimed("data")), [`set up ${data}: ${atServer}`]);
+  const atServer = "once it is bound (and attached, if its driver requires that)";
+  assert.deepEqual(steps(undefined, claimed("data")), [`set up ${data} ${atServer}`]);
+});
+
+test("a claim's place is read as it is told for the manifests, and for the claims that there are", async () => {
+  const scene = await RunClaimsScene.started();
+  const csi = localDisk.replace("local: {path: /srv/disk}", "csi: {driver: d.example.org, volumeHandle: h}");
+  const user = podWith({ containers: [{ name: "c" }], volumes: [claimed("data")] });
+  const namespace = "default";
+  const own = { ...user, metadata: { ...user.metadata, namespace } };
+  const step = (...texts: readonly string[]): readonly string[] => {
+    const given = scene.checked(...texts).map(({ manifest }) => manifest);
+    const { claims } = scene;
+    const { objects } = claims.preview(given, [own]);
+    const known = { given, objects, claims: claims.views(), freeVolumes: claims.freeVolumes() };
+    return plansOf({ storage: known })
+      .steps(own)
+      .map(({ text }) => text);
+  };
+  const data = "volume data (claim default/data)";
+  const onDriver = `stage and publish ${data}: volume h of driver d.example.org`;
+  assert.deepEqual(step(), [`set up ${data} once the claim exists`]);
+  assert.deepEqual(step(dataClaim), [`mount ${data}: /state/volumes/default/data`]);
+  assert.deepEqual(step(dataClaim, localDisk), [`mount ${data}: /srv/disk`]);
+  assert.deepEqual(step(dataClaim, csi), [onDriver]);
+  const unbound = dataClaim.replace("spec: {", "spec: {volumeName: gone, ");
+  assert.deepEqual(step(unbound), [`set up ${data} once the claim is bound`]);
+  await scene.take(csi);
+  assert.deepEqual(step(dataClaim), [onDriver], "of a volume that is there");
+  await scene.take(dataClaim);
+  assert.deepEqual([step(dataClaim), step()], [[onDriver], [onDriver]], "it is bound");
 });
 
 const running: WorkerPlan = {
@@ -111,6 +141,25 @@ test("a pod that is being set up has the steps of the volumes that are left, and
   const parts = {} as unknown as Parameters<typeof restartAllContainers>[0];
   const { name } = restartAllContainers(parts, pod, testStatus([], [source]), restart);
   assert.deepEqual(only({ actions: undefined, underWay: [name] }, plansOf({})).steps, [], "its sandbox stays");
+});
+
+test("a claim that another pod has is waited for with the pod's name, as in its verdict", () => {
+  const used = "volume uses the ReadWriteOncePod access mode and is already in use by another pod";
+  const action = { kind: "action", what: "MountVolume", message: "", seq: 1, time: 1 } as const;
+  const entries: JournalEntry[] = [
+    { ...action, data: { volume: "data" } },
+    {
+      ...{ ...action, kind: "outcome", of: 1, seq: 2, result: "failed" },
+      message: `MountVolume.SetUp failed for volume "pv" : ${used}`,
+    },
+  ];
+  const claims = { data: "data" };
+  const views = [podView({ uid, claims }), podView({ name: "db", claims })];
+  const settingUp = { actions: undefined, underWay: ["start the pod"] };
+  const told = (known: readonly PodView[]): string[] =>
+    texts(only(settingUp, plansOf({ entries: () => entries, views: known })).waits);
+  assert.deepEqual(told(views), [`wait: volume "pv": ${used}; pod db has it, and has to end first`]);
+  assert.deepEqual(told([]), [`wait: volume "pv": ${used}; the other pod has to end first`]);
 });
 
 test("a new pod's volumes are set up before its sandbox", () => {

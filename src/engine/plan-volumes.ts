@@ -5,6 +5,7 @@ import type { PodUid } from "../base/ids.ts";
 import { placeOf } from "../claims/claim-views.ts";
 import type { JournalEntry } from "../journal/entry.ts";
 import { awayText } from "../server/away-drivers.ts";
+import { othersWithClaim } from "../server/claim-users.ts";
 import type { ClaimView, FreeVolumeView, ObjectPlan, PlanStep, PodPlan, PodView } from "../server/local-api.ts";
 import { volumeProgress } from "../server/volume-wait.ts";
 import { objectKey } from "../sources/run-objects.ts";
@@ -53,7 +54,10 @@ export function volumePlans({ storage, views, pods, entries, now }: VolumePlansD
     steps: (pod) => volumeSteps(pod, storage, () => true),
     progress: (uid) => {
       const pod = pods.get(uid);
-      const { waits, isSetUp } = volumeProgress(entries(uid));
+      const view = views.find((each) => each.uid === uid);
+      const { waits, isSetUp } = volumeProgress(entries(uid), (volume) => {
+        return view === undefined ? [] : othersWithClaim(view, volume, views);
+      });
       const isLeft = (name: string): boolean => !isSetUp(name) && waits.every(({ volume }) => volume !== name);
       return {
         steps: pod === undefined ? [] : volumeSteps(pod, storage, isLeft),
@@ -87,7 +91,8 @@ function stepOf(pod: Pod, volume: Volume, storage: KnownStorage | undefined): st
   const key = objectKey({ namespace: pod.metadata.namespace, name: reference.claimName });
   const what = `volume ${volume.name} (claim ${key})`;
   if (storage === undefined) {
-    return `set up ${what}: once it is bound, and attached if its driver requires that, stage, publish and mount it`;
+    // What is done with it depends on its volume, which is not known here.
+    return `set up ${what} once it is bound (and attached, if its driver requires that)`;
   }
   const place = placeOfClaim(key, reference, storage);
   if (place.kind === "none") return `set up ${what} ${place.until}`;
