@@ -64,3 +64,25 @@ test("a pod that waits for a driver that is away has the remedy in its verdict, 
   const deleted = podView({ state: "terminated", finalizers: [] });
   assert.equal(verdict({ ...inputs, pod: deleted }), `Terminating: it has stopped: ${told}`);
 });
+
+test("a driver that hangs has not answered since its first silence, also once its call has timed out", () => {
+  const late = "cannot be unpublished: rpc error: code = DeadlineExceeded desc = context deadline exceeded";
+  const quiet = entry({ what: "VolumeSilent", message: silent, time: now - 300_000 });
+  const held = entry({ message: `volume disk (${name}) ${late}`, seq: 2 });
+  const holdout = (...entries: readonly JournalEntry[]): unknown =>
+    volumeHoldout({ entries, startSeq: 0 }, () => [])?.awayDrivers;
+  const away = { name, since: now - 300_000, isRegistered: true };
+  assert.deepEqual([holdout(quiet), holdout(quiet, held)], [[away], [away]]);
+  assert.match(
+    nodeHoldout({ entries: [quiet, held], startSeq: 0, now }) ?? "",
+    /, reported 12 s ago; driver d\.example\.org has not answered for 5 min: /u,
+  );
+  const answered = entry({ what: "VolumeSilenceOver", message: silent, seq: 3 });
+  assert.deepEqual(holdout(quiet, held, answered), [{ ...away, since: now - 12_000 }]);
+  const far = entry({ message: `volume far (${name}) ${late}`, time: now - 200_000, seq: 2 });
+  assert.deepEqual(holdout({ ...held, seq: 1 }, far), [{ ...away, since: now - 200_000 }], "of any of its volumes");
+  const another = entry({ what: "VolumeSilent", message: silent.replace(name, other), time: now - 400_000 });
+  assert.deepEqual(holdout(another, held), [{ ...away, since: now - 12_000 }], "each driver by itself");
+  const busy = entry({ message: `volume far (${name}) cannot be unpublished: target is busy`, time: now - 200_000 });
+  assert.deepEqual(holdout(busy, held), [{ ...away, since: now - 12_000 }], "it has answered that");
+});

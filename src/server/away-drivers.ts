@@ -14,17 +14,42 @@ const isUnanswered = /^does not answer|code = (?:Unavailable|DeadlineExceeded) /
  * The CSI drivers without which volumes cannot be released, each once. Pure.
  * @param held the entries about these volumes
  * @param node entries that include the node's own: when a driver went. Without them it is away since it was reported
+ * @param open those of `held`, and other entries about volumes that are held or silent: a driver may have been silent
+ * before a volume of it was held
  */
-export function awayDrivers(held: readonly JournalEntry[], node: readonly JournalEntry[]): AwayDriver[] {
+export function awayDrivers(
+  held: readonly JournalEntry[],
+  node: readonly JournalEntry[],
+  open: readonly JournalEntry[] = held,
+): AwayDriver[] {
   const away = new Map<string, AwayDriver>();
-  for (const { message, time } of held) {
-    const { driver: name = "", problem = "" } = heldVolume.exec(message)?.groups ?? {};
-    // Types of volumes are in their place, and have no dots: a driver's name is a domain.
-    if (away.has(name) || (problem.startsWith("does not") && !name.includes("."))) continue;
-    if (isMissing.test(problem)) away.set(name, { name, since: goneSince(name, node) ?? time, isRegistered: false });
-    else if (isUnanswered.test(problem)) away.set(name, { name, since: time, isRegistered: true });
+  for (const entry of held) {
+    const { name, problem } = troubleOf(entry);
+    if (away.has(name)) continue;
+    if (isMissing.test(problem)) {
+      away.set(name, { name, since: goneSince(name, node) ?? entry.time, isRegistered: false });
+    } else if (isUnanswered.test(problem)) {
+      away.set(name, { name, since: silentSince(name, open), isRegistered: true });
+    }
   }
   return [...away.values()];
+}
+
+/** The driver of a volume, and its problem; empty: it has none. */
+function troubleOf({ message }: JournalEntry): { readonly name: string; readonly problem: string } {
+  const { driver: name = "", problem = "" } = heldVolume.exec(message)?.groups ?? {};
+  // Types of volumes are in their place, and have no dots: a driver's name is a domain.
+  const isType = problem.startsWith("does not") && !name.includes(".");
+  return { name, problem: isType ? "" : problem };
+}
+
+/** The first of the entries by which a driver does not answer. */
+function silentSince(driver: string, open: readonly JournalEntry[]): number {
+  const silent = open.filter((entry) => {
+    const { name, problem } = troubleOf(entry);
+    return name === driver && isUnanswered.test(problem);
+  });
+  return Math.min(...silent.map(({ time }) => time));
 }
 
 /** Undefined: not known, because the journal does not have it, or it has not registered since podwright's start. */

@@ -23,10 +23,10 @@ interface Ending {
  */
 export function nodeHoldout(ending: Ending): string | undefined {
   const { now, nodeEntries = [] } = ending;
-  const held = volumeHoldouts(ending);
-  const [first, ...others] = held;
+  const { shown, all } = volumeHoldouts(ending);
+  const [first, ...others] = shown;
   if (first === undefined) return stepText(lastStep(ending, ends), now);
-  const remedy = awayText(awayDrivers(held, nodeEntries), now);
+  const remedy = awayText(awayDrivers(shown, nodeEntries, all), now);
   const told = `${printable(first.message)}, reported ${span(now - first.time)} ago${andMore(others)}`;
   return remedy === "" ? told : `${told}; ${remedy}`;
 }
@@ -43,19 +43,24 @@ export function volumeHoldout(
   ending: Pick<Ending, "entries" | "startSeq">,
   node: () => readonly JournalEntry[],
 ): VolumeHoldout | undefined {
-  const held = volumeHoldouts(ending);
-  const [first, ...others] = held;
+  const { shown, all } = volumeHoldouts(ending);
+  const [first, ...others] = shown;
   if (first === undefined) return undefined;
-  const isAway = awayDrivers(held, []).length > 0;
-  const away = isAway ? awayDrivers(held, node()) : [];
+  const isAway = awayDrivers(shown, []).length > 0;
+  const away = isAway ? awayDrivers(shown, node(), all) : [];
   return { holdout: `${printable(first.message)}${andMore(others)}`, awayDrivers: away };
 }
 
 /** A volume that is held has a reason, and one that is silent has none. */
-function volumeHoldouts({ entries, startSeq }: Pick<Ending, "entries" | "startSeq">): JournalEntry[] {
+function volumeHoldouts({ entries, startSeq }: Pick<Ending, "entries" | "startSeq">): {
+  readonly shown: readonly JournalEntry[];
+  /** A volume that is held may be silent too, and have been so before. */
+  readonly all: readonly JournalEntry[];
+} {
   const own = entries.filter(({ seq }) => seq > startSeq);
   const held = open(own, "VolumeHeld", "VolumeHeldOver");
-  return held.length > 0 ? held : open(own, "VolumeSilent", "VolumeSilenceOver");
+  const silent = open(own, "VolumeSilent", "VolumeSilenceOver");
+  return { shown: held.length > 0 ? held : silent, all: [...held, ...silent] };
 }
 
 function andMore(others: readonly unknown[]): string {
