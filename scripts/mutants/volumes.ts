@@ -113,6 +113,13 @@ export const volumeMutants: readonly Mutant[] = [
     to: "signal, migrated",
   },
   {
+    name: "calls-for-a-volume-overlap",
+    lives,
+    file: "src/csi/csi-client.ts",
+    from: "using _turn = await turns.take(this.name, volume, method, signal);",
+    to: "signal.throwIfAborted();",
+  },
+  {
     name: "earlier-stage-forgotten",
     lives,
     file: "src/csi/take-up.ts",

@@ -17,6 +17,7 @@ import { CsiCallError } from "./call-error.ts";
 import { csiDirectoryName } from "./names.ts";
 import type { AccessModes } from "./requests.ts";
 import type { DriverOnNode } from "./csi-node-object.ts";
+import type { VolumeTurns } from "./volume-turns.ts";
 
 /** Upstream's, for each call. */
 export const callLimitMs = 120_000;
@@ -44,6 +45,8 @@ export interface CsiClientParts {
   readonly clock: Clock;
   readonly name: string;
   readonly calls: RpcService<typeof Node> & Disposable;
+  /** Of all drivers and their registrations. */
+  readonly turns: VolumeTurns;
   readonly accessModes: AccessModes;
   /** Aborts when podwright stops. */
   readonly stopping: AbortSignal;
@@ -65,8 +68,8 @@ export interface CsiRemovalOptions extends CsiCallOptions {
 }
 
 /**
- * One registration of a CSI driver: its calls, with deadlines and durations. Every call rejects with {@link
- * CsiCallError} only.
+ * One registration of a CSI driver: its calls, with deadlines and durations, and one at a time of those that change a
+ * volume. Every call that was made rejects with {@link CsiCallError} only.
  */
 export class CsiClient implements Disposable {
   readonly name: string;
@@ -74,6 +77,8 @@ export class CsiClient implements Disposable {
   readonly #parts: CsiClientParts;
   readonly #outstanding = new TransientList<OutstandingCsiCall>();
   readonly #closed = new AbortController();
+  /** Calls that change something, and those that wait to be made. */
+  #changes = 0;
   /** Called once it has closed after its last call; undefined: it is registered. */
   #retired: (() => void) | undefined;
   /** Of the driver's process that answers at present; undefined: not known. */
@@ -98,7 +103,7 @@ export class CsiClient implements Disposable {
     this.#parts.calls[Symbol.dispose]();
   }
 
-  /** Its registration has ended: closes once its calls in progress have ended, all of which have a limit. */
+  /** Its registration has ended: closes once its calls have ended, also those that wait: all of them have a limit. */
   retire(closed: () => void): void {
     this.#retired = closed;
     this.#closeIdle();
@@ -110,7 +115,7 @@ export class CsiClient implements Disposable {
   }
 
   #closeIdle(): void {
-    if (this.#retired === undefined || this.#outstanding.size > 0) return;
+    if (this.#retired === undefined || this.#outstanding.size + this.#changes > 0) return;
     this[Symbol.dispose]();
     this.#retired();
   }
@@ -137,7 +142,7 @@ export class CsiClient implements Disposable {
     const call = (limits: RpcCallOptions) =>
       this.#parts.calls.nodeUnstageVolume({ volumeId, stagingTargetPath }, limits);
     const operation = options.mode === "Block" ? "unmap_device" : "unmount_device";
-    await this.#measured(operation, options, () => this.#change("NodeUnstageVolume", volumeId, options, call));
+    await this.#change("NodeUnstageVolume", volumeId, options, call, operation);
   }
 
   async publish(
@@ -151,7 +156,7 @@ export class CsiClient implements Disposable {
   async unpublish(volumeId: string, targetPath: string, options: CsiRemovalOptions): Promise<void> {
     const call = (limits: RpcCallOptions) => this.#parts.calls.nodeUnpublishVolume({ volumeId, targetPath }, limits);
     const operation = options.mode === "Block" ? "unmap_volume" : "volume_unmount";
-    await this.#measured(operation, options, () => this.#change("NodeUnpublishVolume", volumeId, options, call));
+    await this.#change("NodeUnpublishVolume", volumeId, options, call, operation);
   }
 
   async stats(
@@ -205,16 +210,29 @@ export class CsiClient implements Disposable {
 
   /**
    * A call that changes something. Its driver may be in the middle of a mount, and needs no locks: the specification has a
-   * volume's next call follow the end of this one. So only its deadline and the end of podwright cancel it.
+   * volume's next call follow the end of this one. So it waits for its turn, and after that only its deadline and the end of
+   * podwright cancel it. Rejects with the signal's reason if that aborts before: nothing was called.
+   * @param operation measured, without the wait
    */
   async #change<T>(
     method: string,
-    volume: string | undefined,
-    { signal, migrated }: CsiCallOptions,
+    volume = "",
+    options: CsiCallOptions,
     call: (options: RpcCallOptions) => Promise<T>,
+    operation?: StorageOperationName,
   ): Promise<void> {
-    const { stopping } = this.#parts;
-    await this.#call(method, volume, { signal: signal.aborted ? signal : stopping, migrated }, call);
+    const { stopping, turns } = this.#parts;
+    const { signal, migrated } = options;
+    const change = (): Promise<T> =>
+      this.#call(method, volume, { signal: signal.aborted ? signal : stopping, migrated }, call);
+    this.#changes++;
+    try {
+      using _turn = await turns.take(this.name, volume, method, signal);
+      await (operation === undefined ? change() : this.#measured(operation, options, change));
+    } finally {
+      this.#changes--;
+      this.#closeIdle();
+    }
   }
 
   async #call<T>(

@@ -10,7 +10,7 @@ import type { NodeVolumes } from "../node/node-volumes.ts";
 import type { NodeProblem } from "../node/node-problem.ts";
 import type { Watcher } from "../objects/api-objects.ts";
 import type { Collection } from "../objects/collection.ts";
-import type { StorageWaits } from "../volumes/storage-waits.ts";
+import type { StorageWaits, StorageWork } from "../volumes/storage-waits.ts";
 import type { StorageLookup } from "../objects/storage-lookup.ts";
 import type { ServiceAccountTokens } from "../objects/service-account-tokens.ts";
 import type { PluginHandler } from "../plugins/plugin-handler.ts";
@@ -102,7 +102,7 @@ export interface CsiServices {
   readonly objects: Pick<ObjectLookup, "secret">;
   /** Undefined without a cluster. */
   readonly volumesInUse: (UsedVolumes & Pick<NodeVolumes, "listed" | "complete" | "completeKnown">) | undefined;
-  readonly storageWaits: Pick<StorageWaits, "begin" | "attempts">;
+  readonly storageWaits: Pick<StorageWaits, "begin" | "attempts" | "explainBy">;
   readonly storage: StorageLookup | undefined;
   readonly api: { readonly watch: Watcher; readonly tokens: Pick<ServiceAccountTokens, "obtain"> } | undefined;
 }
@@ -209,6 +209,7 @@ export class CsiRoom {
     const { api, objects } = services;
     const { client, watch } = this.#deps;
     this.#services = services;
+    services.storageWaits.explainBy((work) => this.#explain(work));
     this.#objects.connect(api?.watch ?? watch);
     this.#calls = client && api ? clusterCallObjects(client, api.tokens) : localCallObjects(objects);
   }
@@ -279,6 +280,13 @@ export class CsiRoom {
 
   remove(uid: PodUid): void {
     this.released(uid);
+  }
+
+  /** Work on a volume may wait for another pod's call. */
+  #explain({ pod, volume, driver }: StorageWork): string | undefined {
+    const own = pod && this.#publications.get(pod.uid, volume);
+    const known = own ?? this.#devices.volumes.find((each) => each.driver === driver && each.name === volume);
+    return known && this.#drivers.turns.wait(driver, known.handle);
   }
 
   #registration(): PluginHandler {

@@ -64,6 +64,16 @@ test("a registration that replaces another one does not cancel its calls", async
   assert.deepEqual(closed, ["/1.sock"]);
 });
 
+test("a volume's next call waits for one of an earlier registration, and also keeps its own connection open", async () => {
+  const first = publish(await drivers.add("d", "/1.sock", "1.0.0"));
+  const second = publish(await drivers.add("d", "/2.sock", "1.0.1"));
+  await drivers.add("d", "/3.sock", "1.0.2");
+  assert.deepEqual([drivers.outstanding.length, closed], [1, []]);
+  answer.resolve({});
+  await Promise.all([first, second]);
+  assert.deepEqual(closed, ["/1.sock", "/2.sock"]);
+});
+
 test("a registration without calls closes its connection as it ends", async () => {
   await drivers.add("d", "/1.sock", "1.0.0");
   drivers.remove("d");

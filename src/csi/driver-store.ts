@@ -3,6 +3,7 @@ import { VolumeError } from "../runtime/volume-error.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PluginClient } from "../ports/plugin-client.ts";
 import { CsiClient, type CsiClientParts, type OutstandingCsiCall } from "./csi-client.ts";
+import { VolumeTurns } from "./volume-turns.ts";
 
 export interface DriverStoreDependencies {
   readonly clock: Clock;
@@ -23,6 +24,8 @@ export class DriverMissingError extends VolumeError {}
 
 /** The CSI drivers registered on this node, by name. */
 export class DriverStore {
+  /** A volume outlasts its driver's registrations, and a call of an earlier one may be in progress. */
+  readonly turns: VolumeTurns;
   readonly #deps: DriverStoreDependencies;
   readonly #drivers = new Map<string, RegisteredDriver>();
   /** Clients of ended registrations whose calls are still in progress. */
@@ -33,6 +36,7 @@ export class DriverStore {
 
   constructor(deps: DriverStoreDependencies) {
     this.#deps = deps;
+    this.turns = new VolumeTurns(deps.clock);
   }
 
   get names(): readonly string[] {
@@ -75,7 +79,7 @@ export class DriverStore {
     const lost = (): void => client.connectionLost();
     const calls = plugins.connect(Node, endpoint, `CSI driver ${name}`, lost);
     const { signal: stopping } = this.#stopping;
-    const client = new CsiClient({ clock, name, calls, accessModes, stopping, called, observer });
+    const client = new CsiClient({ clock, name, calls, turns: this.turns, accessModes, stopping, called, observer });
     this.remove(name);
     this.#drivers.set(name, { client, version });
     this.#awaited.get(name)?.resolve();

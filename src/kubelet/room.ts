@@ -68,7 +68,7 @@ export interface RoomServices {
   /** Volumes that must not be detached; undefined: the node is in no cluster. */
   readonly volumesInUse: Pick<NodeVolumes, "use" | "release" | "listed" | "complete" | "completeKnown"> | undefined;
   /** Names volumes whose storage or driver does not answer. */
-  readonly storageWaits: Pick<StorageWaits, "begin" | "attempts">;
+  readonly storageWaits: Pick<StorageWaits, "begin" | "attempts" | "explainBy">;
   /** The objects behind claims; undefined: the node is in no cluster. */
   readonly storage: StorageLookup | undefined;
   /** Restarts a pod, under its UID, that has ended and is still desired. */

@@ -31,6 +31,15 @@ test("work that ends in time is not named", async () => {
   assert.deepEqual([told(), waits.hanging, clock.waits], [[], [], []]);
 });
 
+test("work that waits for something that is known is named with it", async () => {
+  waits.explainBy(({ volume }) => `${volume} waits in line`);
+  const end = waits.begin(work);
+  await clock.advance(namedAfterMs);
+  end(true);
+  const explained = `${message}: pv-1 waits in line`;
+  assert.deepEqual(told(), [`VolumeSilent: ${explained}`, `VolumeSilenceOver: ${explained}`]);
+});
+
 test("work that does not end is named with its pod and start time until it ends", async () => {
   const beganMs = clock.monotonic();
   const end = waits.begin(work);

@@ -67,12 +67,18 @@ export class StorageWaits {
   readonly #log: Logger;
   readonly #waits = new TransientMap<string, Wait>();
   readonly #silences: TimerQueue;
+  #explain: (work: StorageWork) => string | undefined = () => undefined;
 
   constructor(clock: Clock, journal: Recorder, log: Logger) {
     this.#clock = clock;
     this.#silences = new TimerQueue(clock, "work on volumes to be named");
     this.#journal = journal;
     this.#log = log;
+  }
+
+  /** @param explain says in a clause what silent work waits for; undefined: not known */
+  explainBy(explain: (work: StorageWork) => string | undefined): void {
+    this.#explain = explain;
   }
 
   /** Work, or a further attempt at it, begins. The caller must end it, whatever its outcome. */
@@ -125,7 +131,9 @@ export class StorageWaits {
     wait.timer = this.#silences.at(wait.sinceMonotonicMs + namedAfterMs, () => {
       wait.timer = undefined;
       this.#heldOver(wait);
-      wait.message = `volume ${volume} (${driver}) does not answer: its ${workNouns[operation]} has not returned within 30 s`;
+      const why = this.#explain(wait);
+      const silence = `its ${workNouns[operation]} has not returned within 30 s${why === undefined ? "" : `: ${why}`}`;
+      wait.message = `volume ${volume} (${driver}) does not answer: ${silence}`;
       this.#record("VolumeSilent", wait.message, pod);
       this.#log.warn("storage does not answer", { ...pod, volume, driver, operation });
     });

@@ -3,7 +3,7 @@ import { RpcError } from "../../ports/rpc.ts";
 import type { SimClock } from "../clock.ts";
 import type { SimRandom } from "../random.ts";
 import { drawFate, type DriverFaults, type Fate, finalCodes, soundDriver, uncertainCodes } from "./driver-faults.ts";
-import type { SimSockets } from "./sockets.ts";
+import type { ArrivedCall, SimSockets } from "./sockets.ts";
 import type { DriverKind } from "./driver-kind.ts";
 import { type CallAbout, type DriverVolumes, volumeOf } from "./volumes.ts";
 
@@ -32,6 +32,7 @@ interface Operation {
 
 interface OperationUnderWay extends Operation {
   readonly caller: object;
+  readonly call: ArrivedCall;
 }
 
 /**
@@ -113,7 +114,7 @@ export class SimDriver {
     this.#isUp = true;
     this.#starts++;
     this.#sockets.listen(this.endpoint, {
-      serve: (method, request, caller) => this.#serve(method, request, caller),
+      serve: (method, request, caller, call) => this.#serve(method, request, caller, call),
       onEnd: this.#onEnd,
     });
     this.register();
@@ -157,7 +158,7 @@ export class SimDriver {
     return { type: "CSIPlugin", name, endpoint: this.endpoint, supportedVersions: ["1.0.0"] };
   }
 
-  async #serve(method: string, request: Request, caller: object): Promise<object> {
+  async #serve(method: string, request: Request, caller: object, call: ArrivedCall): Promise<object> {
     const starts = this.#starts;
     const told = this.#aboutItself(method);
     if (told !== undefined) {
@@ -169,10 +170,11 @@ export class SimDriver {
     const volume = volumeOf(request);
     const work = this.#volumes.operation(this.kind, method, request);
     if (work === undefined) throw new RpcError("Unimplemented", `unknown method ${method}`, { isStatus: true });
+    this.#judgeOverlap(work.about, caller);
     if (this.#isLocked(volume, caller)) {
       throw new RpcError("Aborted", `an operation on ${volume} is pending`, { isStatus: true });
     }
-    const operation = { ...work, caller };
+    const operation = { ...work, caller, call };
     this.#underWay.add(operation);
     this.#calls.emit({ ...work.about, driver: this.kind.name, when: "begins" });
     const { hasNoLocks = false } = this.kind;
@@ -184,6 +186,15 @@ export class SimDriver {
     // Only its ended process could carry it out.
     if (fate === "never" || starts !== this.#starts || !this.#isUp) return await new Promise(() => {});
     return await this.#carryOut(operation, fate);
+  }
+
+  /** An earlier run's call may be in progress, and one that was given up: nobody can wait for the end of these. */
+  #judgeOverlap({ method, volume }: CallAbout, caller: object): void {
+    const other = [...this.#underWay].find(
+      (each) => each.about.volume === volume && each.caller === caller && !each.call.isOver,
+    );
+    if (other === undefined) return;
+    this.#volumes.onViolation("a volume has one call at a time", `${method} of ${volume} during ${other.about.method}`);
   }
 
   #isLocked(volume: string, caller: object): boolean {

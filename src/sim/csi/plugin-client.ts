@@ -68,12 +68,14 @@ async function callOf(
   const timesOut = (): void => ended.reject(new RpcError("DeadlineExceeded", `${name} does not answer ${method}`));
   using _limit = timeoutMs === undefined ? undefined : clock.timer(`${name} to answer`, timeoutMs, timesOut);
   const server = sockets.at(path);
+  const call = { isOver: false };
   using _end = server?.onEnd(() => ended.reject(new RpcError("Unavailable", `${name} has ended`)));
   try {
-    const answer = server === undefined ? refused(clock, path) : server.serve(method, { ...request }, gate);
+    const answer = server === undefined ? refused(clock, path) : server.serve(method, { ...request }, gate, call);
     answer.catch(() => {});
     return await Promise.race([answer, ended.promise]);
   } finally {
+    call.isOver = true;
     closed.removeEventListener("abort", cancel);
     signal?.removeEventListener("abort", cancel);
     // An ended process receives nothing.

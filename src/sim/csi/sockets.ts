@@ -4,7 +4,18 @@ import type { MemoryFiles } from "../files.ts";
  * The server's response; rejects with an RpcError. A missing response never settles.
  * @param caller the run of podwright that calls
  */
-export type Serve = (method: string, request: Readonly<Record<string, unknown>>, caller: object) => Promise<object>;
+export type Serve = (
+  method: string,
+  request: Readonly<Record<string, unknown>>,
+  caller: object,
+  call: ArrivedCall,
+) => Promise<object>;
+
+/** A call, as its caller sees it. */
+export interface ArrivedCall {
+  /** It was answered or given up. */
+  readonly isOver: boolean;
+}
 
 /** A listener on a socket of the simulated machine. */
 export interface SocketServer {
