@@ -17,10 +17,15 @@ export interface Bindings {
   readonly whys: ReadonlyMap<string, string>;
 }
 
-/** Why a claim that is not bound is not. The binding that it should have was decided before, and did not reach the disk. */
+/**
+ * Why a claim that is not bound is not. One that could be is about to be bound, or its binding did not reach the disk, or
+ * what was in its way went without a try since, as another claim's damaged file that was removed.
+ */
 export function whyUnbound(binding: Binding): string {
   if (binding.kind === "none") return binding.why;
-  return "its binding was interrupted, as by a full disk; it is tried again with the next 'podwright run'";
+  const why = "the last try failed, as on a full disk, or there has been none since it became possible";
+  const remedy = "a pod that needs it, or the next 'podwright run' with a manifest, binds it";
+  return `it is not bound yet, although it can be: ${why}; ${remedy}`;
 }
 
 /** Binds all claims that can be bound. Pure if `decide` is. */

@@ -31,7 +31,7 @@ function scene({ isOwn = true } = {}) {
   const pod = podOfVolumes([{ name: "data", persistentVolumeClaim: { claimName: "c" } }]);
   const mount = (): Promise<unknown> => fixture.manager.mount(pod, needs, cause, new AbortController().signal);
   const failure = (): string => fixture.entries.map(({ message }) => message).join("\n");
-  return { clock, files, mounts, mount, failure };
+  return { clock, files, mounts, volumeFiles, mount, failure };
 }
 
 test("a claim's directory that has vanished is not mounted, and the error names the claim and what to do", async () => {
@@ -69,4 +69,14 @@ test("a file in the place of a claim's directory is named, with what to do about
     await mounted;
     assert.equal((await mounts.list()).length, 1, "it starts once the directory is back");
   }
+});
+
+test("a FIFO in the place of a claim's directory is said to be neither of what is supported", async () => {
+  const { clock, files, volumeFiles, mount, failure } = scene({ isOwn: false });
+  await files.makeDirectory("/state/volumes/ns/c", 0o777);
+  volumeFiles.kind = async () => "other";
+  void mount().catch(() => {});
+  await clock.advance(0);
+  const told = 'path "/state/volumes/ns/c" is neither: only directory and block device are supported';
+  assert.ok(failure().includes(told), failure());
 });

@@ -157,7 +157,9 @@ function missing(path: string, spec: VolumeSpec): string {
 }
 
 function unsuitable(path: string, kind: PathKind, spec: VolumeSpec): string {
-  const message = `path ${JSON.stringify(path)} is ${kindWords[kind]}: only directory and block device are supported`;
+  // As a FIFO.
+  const found = kind === "other" ? "neither" : kindWords[kind];
+  const message = `path ${JSON.stringify(path)} is ${found}: only directory and block device are supported`;
   const claim = claimAt(spec);
   if (claim === undefined) return message;
   return `${message}; move it away and put the directory of claim ${claim} in its place, or ${startEmpty(path, claim)}`;

@@ -30,7 +30,8 @@ const releaseMs = 15_000;
 
 /**
  * A shutdown of the machine keeps its order and its deadlines, also when podwright is killed: pods of lower priority
- * end first, no pod has more time than its group, no pod starts meanwhile, and nothing waits for removed pods.
+ * end first, no pod has more time than its group, no group has more than its time, no pod starts meanwhile, and nothing
+ * waits for removed pods.
  */
 export class Shutdowns implements Rule {
   readonly #scene: Scene;
