@@ -80,6 +80,27 @@ test("a read-only claim with mount options and a group", async () => {
   assert.deepEqual((await fixture.mounts.list())[0]?.options, ["bind", "ro", "noexec"]);
 });
 
+test("with SELinux, a claim's local volume is labelled unless the claim is read-only", async () => {
+  await fixture.bound("c");
+  fixture.mounts.hasLabels = true;
+  const { storage, node } = fixture;
+  const cluster = { storage, node, byController: true, labels: () => fixture.labels };
+  const manager = fixture.restart({ cluster, node: { rootDirectory: root, seLinux: true } });
+  const labelled: unknown[] = [];
+  for (const readOnly of [false, true]) {
+    const of = podOfVolumes([{ name: "data", persistentVolumeClaim: { claimName: "c", readOnly } }]);
+    const mounted = await manager.mount(of, needs, cause, signal);
+    const volumeMounts = [{ name: "data", mountPath: "/data" }];
+    const [mount] = await manager.mountsFor(of, { name: "app", volumeMounts }, [], mounted, signal);
+    labelled.push([mount?.readonly, mount?.selinuxRelabel]);
+    await manager.release(podRef(of), { cause }, signal);
+  }
+  assert.deepEqual(labelled, [
+    [undefined, true],
+    [true, undefined],
+  ]);
+});
+
 test("mount options come from the older annotation if a volume has it", async () => {
   await fixture.bound("c", { mountOptions: ["noexec"] });
   const volume = fixture.storage.volumes.get("pv-c");

@@ -53,7 +53,8 @@ export class LocalVolumePlugin implements VolumePlugin {
     if (mode === "Block") return localBlock(this.#deps, pod, spec, paths);
     const directory = paths.volume(this.name, name);
     return {
-      ...{ name, type: "local", hostPath: directory, readOnly, own: true },
+      // On a read-only mount nothing can be labelled.
+      ...{ name, type: "local", hostPath: directory, readOnly, own: !readOnly },
       isSetUp: () => isMountPoint(this.#deps.mounts, directory),
       setUp: (signal) => this.#setUp(pod, spec, paths, signal),
       meter: fileSystemMeter(this.#deps.volumeFiles, directory),
