@@ -119,6 +119,28 @@ test("an empty device gets a file system, is mounted once for its pods, and unmo
   assert.equal(disk.commands.length, 5);
 });
 
+test("a device that is mounted, but not yet for its pod, is unmounted with the pod, also by the next run", async () => {
+  for (const [outcome, restarts] of [
+    ["fails", false],
+    ["fails", true],
+    ["ends with podwright", true],
+  ] as const) {
+    const mount = fixture.mounts.mount.bind(fixture.mounts);
+    fixture.mounts.mount = async (point) => {
+      if (point.target !== place) throw new Error("no space left on device");
+      await mount(point);
+      if (outcome === "ends with podwright") await new Promise(() => {});
+    };
+    await fixture.failure(podOf("a"));
+    assert.deepEqual(await fixture.mounted(), [`${device} at ${place}`]);
+    fixture.mounts.mount = mount;
+    if (restarts) fixture.begin();
+    await fixture.manager.release(podRef(podOf("a")), { cause }, signal);
+    assert.deepEqual(await fixture.mounted(), [], `${outcome}, restarts: ${restarts}`);
+    for (const path of [place, of("a")]) assert.equal(await fixture.files.stat(path), undefined);
+  }
+});
+
 test("what is on a device is checked and mounted, and never formatted", async () => {
   const { disk } = fixture;
   disk.content = "TYPE=ext4";

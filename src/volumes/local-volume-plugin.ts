@@ -94,9 +94,9 @@ export class LocalVolumePlugin implements VolumePlugin {
     // The earlier check may have failed.
     if (await isMountPoint(this.#deps.mounts, directory)) return;
     const isShared = await this.#isMounted(paths, spec.name);
+    // By it the volume is found, also if podwright ends after a device is mounted, and before the pod has it.
+    await this.#deps.files.makeDirectory(directory, 0o750);
     const bind = async (from: string): Promise<void> => {
-      // By it the volume is found, also if podwright ends before it is mounted.
-      await this.#deps.files.makeDirectory(directory, 0o750);
       await this.#setGroup(pod, spec, { from, directory, isShared }, signal);
       await this.#bind(spec, directory, from);
     };
@@ -122,13 +122,12 @@ export class LocalVolumePlugin implements VolumePlugin {
   }
 
   async #bind(spec: VolumeSpec, directory: string, path: string): Promise<void> {
-    const { files, mounts } = this.#deps;
+    const { mounts } = this.#deps;
     const options = [...new Set(["bind", ...(spec.readOnly ? ["ro"] : []), ...mountOptionsOf(spec)])];
     try {
       await mounts.mount({ source: path, target: directory, fileSystem: "", options });
     } catch (error) {
       await mounts.unmount(directory);
-      await removeEmpty(files, directory);
       throw error;
     }
   }
