@@ -113,7 +113,7 @@ export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume
       return found;
     });
     await this.#step(complete, signal, () => this.#form.complete(caller, false));
-    await this.#expand(caller);
+    await this.#expand(signal);
     if (this.#label !== undefined) this.#parts.observer?.seLinuxVolume("admitted", this.source.driver);
     this.#publication.state = "published";
     this.#publication.publishedAtMs = this.#parts.clock.monotonic();
@@ -190,15 +190,15 @@ export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume
   }
 
   /** Expands it to the size of its PersistentVolume before its pod uses it. */
-  async #expand(caller: Caller): Promise<void> {
+  async #expand(signal: AbortSignal): Promise<void> {
     const claimed = this.#claimed;
-    const { client, signal } = caller;
-    if (claimed === undefined || !(await client.supports("expand", { signal }))) return;
-    const call = async (bytes: bigint): Promise<void> => {
-      await this.#calls.expand(caller, await this.#pathsOf(caller), bytes);
-    };
+    const { expansions } = this.#parts;
+    if (claimed === undefined || !expansions.hasGrown(claimed)) return;
     try {
-      await this.#parts.expansions.duringSetUp(claimed, call, signal);
+      // The registration that the volume was published with may have ended since, and its client with it.
+      const { client } = await this.#calls.caller("Expander.NodeExpand", undefined, signal);
+      if (!(await client.supports("expand", { signal }))) return;
+      await expansions.duringSetUp(claimed, (bytes) => this.growTo(bytes, signal), signal);
     } catch (error) {
       signal.throwIfAborted();
       throw new VolumeOperationError(this.#form.words.expand, this.name, error, " while expanding volume");
@@ -215,17 +215,20 @@ export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume
     this.#publication.seLinux ??= (await this.#form.recorded()) ?? { label };
   }
 
-  async #stage(caller: Caller): Promise<void> {
+  async #stage({ client, attached, signal }: Caller): Promise<void> {
     const { driver, handle, name } = this.source;
     const { stagingPath, staged, isAlwaysStaged } = this.#form;
-    const stages = await this.#isStaged(caller.client, caller.signal);
+    const stages = await this.#isStaged(client, signal);
     const { devices } = this.#parts;
     const holder = holderOf(this.pod.metadata.uid, name);
     // Another version of the driver may have staged it.
     if (!stages && !isAlwaysStaged) return devices.hold(driver, handle, holder);
     const volume = { driver, handle, name, mode: this.source.mode, stagingPath, seLinuxLabel: this.#label };
-    await devices.stage(volume, staged, holder, caller.signal, async (staging) => {
-      if (stages) await this.#calls.stage(caller, { staging, seLinuxLabel: this.#label });
+    await devices.stage(volume, staged, holder, signal, async (staging) => {
+      // The turns of other pods may have outlasted the registration.
+      const now = await this.#calls.caller(this.#form.words.stage.caller, attached, signal);
+      if (!(await this.#isStaged(now.client, signal))) return;
+      await this.#calls.stage(now, { staging, seLinuxLabel: this.#label });
     });
   }
 

@@ -107,14 +107,19 @@ export class Expansions {
     this.#byPod.delete(uid);
   }
 
+  /** Whether a volume that is being set up may have to be expanded. */
+  hasGrown(volume: ClaimedVolume): boolean {
+    this.#knownOf(volume);
+    return isLess(claimSize(volume.claim), volumeSize(volume.persistentVolume));
+  }
+
   /**
-   * Expands a volume during its set-up, if its claim requires it.
+   * Expands a volume that has grown during its set-up, if its claim requires it.
    * @throws VolumeError if it must be retried first
    */
   async duringSetUp(volume: ClaimedVolume, call: ExpandCall, signal: AbortSignal): Promise<void> {
     const wanted = volumeSize(volume.persistentVolume);
     const known = this.#knownOf(volume);
-    if (!isLess(claimSize(volume.claim), wanted)) return;
     if (volume.readOnly) {
       this.#tell(
         volume,

@@ -200,8 +200,10 @@ export class CsiScene {
   }
 
   #node(): object {
+    let isClosed = false;
     const answer = (method: string, work: (request: never) => Promise<object>) => {
       return async (request: never, { signal: canceling }: RpcCallOptions = {}) => {
+        if (isClosed) throw new RpcError("Canceled", "the client is closed");
         this.calls.push({ method, request });
         const answered = (this.#held.get(method) ?? Promise.resolve()).then(() => respond(method, work, request));
         answered.catch(() => {});
@@ -253,7 +255,9 @@ export class CsiScene {
         return {};
       }),
       nodeExpandVolume: answer("nodeExpandVolume", async () => ({ capacityBytes: 0n })),
-      [Symbol.dispose]: () => {},
+      [Symbol.dispose]: () => {
+        isClosed = true;
+      },
     };
   }
 }
