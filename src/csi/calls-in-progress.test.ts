@@ -6,6 +6,7 @@ import type { Pod } from "../api/pod.ts";
 import { Emitter } from "../base/emitter.ts";
 
 const podEnds = new Error("the pod ends");
+const stops = new Error("podwright is stopping");
 const pod: Pod = podWith({ containers: [{ name: "app" }] });
 const { uid } = pod.metadata;
 let scene: CsiScene;
@@ -71,10 +72,27 @@ test("an upkeep that is called off ends with its driver's call, and not before",
 test("a stop of podwright cancels calls in progress, whose outcome stays unknown", async () => {
   using _publish = scene.hold("nodePublishVolume");
   const volume = scene.prepare(pod, csiSpec());
-  const setUp = assert.rejects(volume.setUp(operation.signal), /code = Canceled/u);
+  const setUp = assert.rejects(volume.setUp(operation.signal), stops);
   await settle();
   scene.drivers.stop();
+  operation.abort(stops);
   await setUp;
   assert.equal(await volume.isSetUp(), false);
   assert.equal(scene.publications.get(uid, "pv")?.state, "uncertain");
+});
+
+test("an expansion that a stop of podwright cancels has not failed: its claim says that it is in progress", async () => {
+  using _expand = scene.hold("nodeExpandVolume");
+  const setUp = assert.rejects(scene.prepare(pod, scene.grown()).setUp(operation.signal), stops);
+  await settle();
+  scene.drivers.stop();
+  operation.abort(stops);
+  await setUp;
+  const { allocatedResourceStatuses, conditions } = scene.storage.claims.get("ns/c")?.status ?? {};
+  assert.deepEqual([allocatedResourceStatuses, conditions], [{ storage: "NodeResizeInProgress" }, undefined]);
+  const ends = scene.entries.filter(({ what, kind }) => what === "ExpandVolume" && kind === "outcome");
+  assert.deepEqual(
+    ends.map(({ result }) => result),
+    ["unknown"],
+  );
 });

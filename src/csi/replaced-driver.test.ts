@@ -2,9 +2,7 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import { CsiScene, csiSpec } from "../../test/support/csi-scene.ts";
 import { podWith } from "../../test/support/pods.ts";
-import { boundClaim } from "../../test/support/storage.ts";
 import type { Pod } from "../api/pod.ts";
-import type { VolumeSpec } from "../volumes/volume-spec.ts";
 
 let scene: CsiScene;
 beforeEach(async () => {
@@ -17,28 +15,13 @@ function podOf(uid: string): Pod {
   return { ...pod, metadata: { ...pod.metadata, uid: uid as Pod["metadata"]["uid"] } };
 }
 
-/** Its controller has expanded the volume. */
-function grownSpec(): VolumeSpec {
-  const claim = {
-    ...boundClaim("c"),
-    status: {
-      phase: "Bound",
-      capacity: { storage: "1Gi" },
-      allocatedResources: { storage: "2Gi" },
-      allocatedResourceStatuses: { storage: "NodeResizePending" },
-    },
-  };
-  scene.storage.claims.set("ns/c", claim);
-  return { ...csiSpec({ capacity: { storage: "2Gi" } }), claim };
-}
-
 /** The driver's registrar has been replaced, as with its pod. */
 async function replaceRegistration(): Promise<void> {
   await scene.drivers.add("d", "/csi.sock", "1.0.1");
 }
 
 test("a volume is expanded by the registration that has come while it was published", async () => {
-  const spec = grownSpec();
+  const spec = scene.grown();
   const publish = scene.hold("nodePublishVolume");
   const setUp = scene.setUp(podOf("a"), spec);
   await scene.clock.advance(0);
@@ -60,7 +43,7 @@ test("a volume that has not grown is set up, although its driver has left while 
 });
 
 test("an expansion whose driver has left while the volume was published waits for it, and has not failed", async () => {
-  const spec = grownSpec();
+  const spec = scene.grown();
   const publish = scene.hold("nodePublishVolume");
   const setUp = scene.setUp(podOf("a"), spec);
   await scene.clock.advance(0);

@@ -1,3 +1,4 @@
+import { onAbort } from "../base/abort.ts";
 import { LogRotation } from "../logs/rotation.ts";
 import { OomRecord } from "../oom/oom-record.ts";
 import { watchOom } from "../oom/oom-watcher.ts";
@@ -46,6 +47,8 @@ export function managerRows(
     ),
     garbage,
     acting.volumes,
+    // At once, as the rooms cancel the calls of their drivers then: what they are for would seem to have failed.
+    { run: async (signal) => void onAbort(signal, () => acting.volumes.cancel()) },
     acting.volumeStats,
     ...(acting.quotas === undefined ? [] : [acting.quotas]),
     { close: async () => acting.storageWaits.close() },

@@ -177,6 +177,7 @@ test("a change of a local volume's group that takes longer than a wait is made o
 const endings: readonly (readonly [string, (operation: AbortController) => void])[] = [
   ["its pod's operation is called off", (operation) => operation.abort(new Error("the pod ends"))],
   ["its volumes are removed", () => void volumes.manager.release(podRef(pod), { cause }, signal)],
+  ["podwright begins to end", () => volumes.manager.cancel()],
   ["podwright ends", () => void volumes.manager.close()],
 ];
 for (const [what, end] of endings) {

@@ -251,11 +251,16 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     if (this.#pods.get(pod.uid) === memory && !isWanted) this.#pods.delete(pod.uid);
   }
 
+  /** Podwright is stopping: work on volumes has not failed, even if a driver's call was canceled under it. */
+  cancel(reason = new SetUpCanceled("podwright is stopping")): void {
+    for (const { underWay } of this.#pods.values()) underWay?.cancel(reason);
+    this.#upkeeps.cancel(reason);
+  }
+
   /** Ends the work on volumes, which stay as they are. */
   async close(): Promise<void> {
-    const all = [...this.#pods.values()];
-    for (const { underWay } of all) underWay?.cancel(new SetUpCanceled("podwright is stopping"));
-    const setUps = all.map((memory) => memory.setUps);
+    this.cancel();
+    const setUps = [...this.#pods.values()].map((memory) => memory.setUps);
     await untilEnded(this.#deps, this.#upkeeps.close(), setUps);
   }
 

@@ -4,6 +4,7 @@ import type { PodUid } from "../base/ids.ts";
 import { TransientMap } from "../base/transient-map.ts";
 import type { Logger } from "../ports/log.ts";
 import { podRef } from "../runtime/pod-ref.ts";
+import { SetUpCanceled } from "./pod-set-up.ts";
 import type { StorageWaits } from "./storage-waits.ts";
 import type { VolumeUpkeep } from "./volume-plugin.ts";
 import type { KeptPod, VolumeSetUp } from "./volume-set-up.ts";
@@ -36,6 +37,7 @@ export class VolumeUpkeeps {
   readonly #waits: UpkeepDependencies["waits"];
   readonly #setUp: Pick<VolumeSetUp, "upkeepsOf" | "keepUp">;
   readonly #pods = new TransientMap<PodUid, PodUpkeep>();
+  #isCanceled = false;
 
   constructor({ log, waits }: UpkeepDependencies, setUp: Pick<VolumeSetUp, "upkeepsOf" | "keepUp">) {
     this.#log = log;
@@ -44,10 +46,11 @@ export class VolumeUpkeeps {
   }
 
   /**
-   * Starts upkeep that is due; returns at once.
+   * Starts upkeep that is due, unless all of it is canceled; returns at once.
    * @param volumes the external ones
    */
   begin(kept: KeptPod, volumes: readonly Volume[]): void {
+    if (this.#isCanceled) return;
     for (const volume of volumes) {
       const upkeeps = kept.memory.upkeeps.get(volume.name);
       if (upkeeps === undefined) {
@@ -65,7 +68,7 @@ export class VolumeUpkeeps {
   async stop(uid: PodUid): Promise<void> {
     const own = this.#pods.get(uid);
     if (own === undefined) return;
-    own.controller.abort(new Error("the pod's volumes are being removed"));
+    own.controller.abort(new SetUpCanceled("the pod's volumes are being removed"));
     await Promise.all([...own.running.values()].map((one) => this.#ended(one)));
   }
 
@@ -83,7 +86,13 @@ export class VolumeUpkeeps {
     end(true);
   }
 
-  /** Cancels all upkeep. Resolves when it has ended. */
+  /** Cancels all upkeep: from now on none begins. */
+  cancel(reason: SetUpCanceled): void {
+    this.#isCanceled = true;
+    for (const { controller } of this.#pods.values()) controller.abort(reason);
+  }
+
+  /** Resolves when all upkeep, which was canceled, has ended. */
   async close(): Promise<void> {
     await Promise.all(this.#pods.keys().map((uid) => this.stop(uid)));
   }

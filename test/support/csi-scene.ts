@@ -164,6 +164,21 @@ export class CsiScene {
     return this.plugin.prepare(pod, spec, new VolumePaths(root, pod.metadata.uid));
   }
 
+  /** The volume of {@link csiSpec} after its controller has expanded it. */
+  grown(): VolumeSpec {
+    const claim = {
+      ...boundClaim("c"),
+      status: {
+        phase: "Bound",
+        capacity: { storage: "1Gi" },
+        allocatedResources: { storage: "2Gi" },
+        allocatedResourceStatuses: { storage: "NodeResizePending" },
+      },
+    };
+    this.storage.claims.set("ns/c", claim);
+    return { ...csiSpec({ capacity: { storage: "2Gi" } }), claim };
+  }
+
   async setUp(pod: Pod, spec: VolumeSpec): Promise<PreparedVolume> {
     const prepared = this.prepare(pod, spec);
     if (!(await prepared.isSetUp())) await prepared.setUp(signal);

@@ -3,9 +3,10 @@ import { describe, test } from "node:test";
 import { DriverScene, podWithVolumes } from "../../../test/support/sim-driver-scene.ts";
 import { vectorText } from "../../../test/support/vectors.ts";
 import { fieldsAt, listAt } from "../api-server/values.ts";
-import { plainDriver, stagingDriver } from "../csi/claimed-volumes.ts";
+import { inlineDriver, plainDriver, stagingDriver } from "../csi/claimed-volumes.ts";
 import { soundDriver } from "../csi/driver-faults.ts";
 
+const canceled = `CSI driver ${inlineDriver.name}: nodePublishVolume was canceled`;
 const everything = ["claim-1", "claim-2", "claim-3", "inline"] as const;
 
 /** Labels of the Go kubelet's operations on volumes of a driver: plugin, operation, status, migrated. */
@@ -95,6 +96,29 @@ describe("a node with CSI drivers", () => {
     await scene.pass(300_000);
     assert.ok(scene.runs("uid-a"), "a failure leaves the pod as it is");
     assert.deepEqual(await scene.node.stop((forMs) => scene.pass(forMs)), []);
+  });
+
+  test("tells no failure of a driver's call that its stop cancels", async () => {
+    const scene = new DriverScene();
+    const { node } = scene;
+    node.start();
+    scene.cluster.want(podWithVolumes("a", "inline"));
+    await scene.pass(30_000);
+    for (const driver of node.drivers.all) driver.faults = { ...soundDriver, hangs: 1 };
+    await scene.pass(70_000);
+    // Other work takes longer to end than the call.
+    scene.faults.begin({ diskDelayMaxMs: 5000 }, 60_000);
+    await scene.pass(10_000);
+    const before = node.entries.length;
+    assert.deepEqual(await node.stop((forMs) => scene.pass(forMs)), []);
+    const ended = node.entries.slice(before).filter(({ what }) => /^(?:Publish|Republish)Volume$/u.test(what));
+    assert.deepEqual(
+      ended.map(({ what, result, message }) => [what, result, message]),
+      [
+        ["PublishVolume", "unknown", `rpc error: code = Canceled desc = ${canceled}`],
+        ["RepublishVolume", "unknown", "podwright is stopping"],
+      ],
+    );
   });
 
   test("killed before it has written a volume's record, it leaves no directory of the volume", async () => {
