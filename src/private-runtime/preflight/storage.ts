@@ -1,6 +1,7 @@
 import { dirname } from "node:path/posix";
 import { errorMessage, PodwrightError } from "../../base/errors.ts";
 import { version } from "../../base/version.ts";
+import { FileError } from "../../ports/files.ts";
 import type { MountPoint } from "../../ports/mounts.ts";
 import { requireStateFormat } from "../state-format.ts";
 import { failed, oneLine, passed, warned } from "./check.ts";
@@ -51,7 +52,20 @@ async function existingDirectory(files: CheckContext["files"], directory: string
   for (let path = directory; ; path = dirname(path)) {
     const found = await files.stat(path);
     if (found?.type === "file" || found?.type === "other") throw new Error(`${path} is not a directory`);
+    if (found?.type === "symlink") await requireTarget(files, path);
     if (found !== undefined || path === "/") return path;
+  }
+}
+
+/** A directory cannot be created at a link that leads nowhere. */
+async function requireTarget(files: CheckContext["files"], link: string): Promise<void> {
+  try {
+    await files.realPath(link);
+  } catch (error) {
+    if (!(error instanceof FileError) || error.code !== "ENOENT") throw error;
+    throw new Error(`${link} is a symbolic link to ${await files.readLink(link)}, which does not exist`, {
+      cause: error,
+    });
   }
 }
 
@@ -85,11 +99,12 @@ export async function checkPropagation({ mounts }: Pick<CheckContext, "mounts">)
   return warned(name, detail, "run mount --make-rshared / if you have such pods");
 }
 
-/** Mounts an overlay in the state directory, or where that would be created, writes through it and takes it away again. */
+/** Mounts an overlay in the state directory, writes through it and takes it away again. */
 export async function checkOverlay(context: CheckContext): Promise<Check> {
   const { files, mounts, layout, processes } = context;
   const name = "overlayfs";
-  const place = await existingDirectory(files, layout.stateDirectory);
+  const place = layout.stateDirectory;
+  if ((await files.stat(place)) === undefined) return await untriedOverlay(context, name);
   await sweepLeftovers(context, place);
   const base = `${place}/${TRIAL_PREFIX}${processes.ownPid}`;
   const [lower, upper, work, merged] = ["lower", "upper", "work", "merged"].map((part) => `${base}/${part}`);
@@ -100,21 +115,36 @@ export async function checkOverlay(context: CheckContext): Promise<Check> {
     const options = [`lowerdir=${lower}`, `upperdir=${upper}`, `workdir=${work}`];
     await mounts.mount({ target: merged, source: "overlay", fileSystem: "overlay", options });
     await files.write(`${merged}/file`, "upper", 0o600);
-    return passed(name, place === layout.stateDirectory ? "works in the state directory" : `works in ${place}`);
+    return passed(name, "works in the state directory");
   } catch (error) {
     const absent = await notInPath(context, error);
     if (absent !== undefined) return absent;
-    return failed(
-      name,
-      `does not work in ${place}: ${oneLine(errorMessage(error))}`,
-      "use a --state-dir on ext4, xfs or btrfs (inside a container: on a volume)",
-    );
+    return failed(name, `does not work in ${place}: ${oneLine(errorMessage(error))}`, otherFileSystem);
   } finally {
     await removeTrial(context, base);
   }
 }
 
-/** It may be made in a directory of others. */
+const otherFileSystem = "use a --state-dir on ext4, xfs or btrfs (inside a container: on a volume)";
+/** File systems that the upper directory of an overlay can be on. */
+const suitable = new Set(["ext4", "xfs", "btrfs", "tmpfs"]);
+/** Those that Linux refuses for it: they are of other machines, ignore case, or are overlays themselves. */
+const unsuitable = new Set(["overlay", "nfs", "nfs4", "vfat", "exfat"]);
+
+/**
+ * What is known of a state directory that does not exist. Nothing is tried where it would be created: others may write
+ * there, as in /tmp, and their links could lead the mount anywhere.
+ */
+async function untriedOverlay({ files, mounts, layout }: CheckContext, name: string): Promise<Check> {
+  const place = await existingDirectory(files, layout.stateDirectory);
+  const { fileSystem } = holdingMount(await mounts.list(), await files.realPath(place)) ?? {};
+  const untried = `not tried, because ${layout.stateDirectory} does not exist yet`;
+  if (fileSystem === undefined) return passed(name, untried);
+  if (suitable.has(fileSystem)) return passed(name, `should work on ${fileSystem}; ${untried}`);
+  if (unsuitable.has(fileSystem)) return failed(name, `does not work on ${fileSystem}`, otherFileSystem);
+  return warned(name, `may not work on ${fileSystem}; ${untried}`, `if it fails, ${otherFileSystem}`);
+}
+
 const TRIAL_PREFIX = "podwright-overlay-trial-";
 
 /** Takes away what trials of ended processes left. */
