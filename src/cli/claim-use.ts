@@ -15,15 +15,16 @@ export function usedError(stateDirectory: string, claim: UsedClaim): PodwrightEr
 
 /**
  * The same while no engine runs, so that no pod can be stopped either.
- * @param stopping UIDs of pods whose stop was requested, and that no engine has removed
+ * @param stopping pods whose stop was requested, and that no engine has removed
  */
 export function usedWithoutEngine(
   stateDirectory: string,
   claim: UsedClaim,
-  stopping: ReadonlySet<string>,
+  stopping: UsedClaim["usedBy"],
 ): PodwrightError | undefined {
-  const left = labels(claim.usedBy.filter(({ uid }) => stopping.has(uid)));
-  const wanted = labels(claim.usedBy.filter(({ uid }) => !stopping.has(uid)));
+  const uids = new Set(stopping.map(({ uid }) => uid));
+  const left = labels(claim.usedBy.filter(({ uid }) => uids.has(uid)));
+  const wanted = labels(claim.usedBy.filter(({ uid }) => !uids.has(uid)));
   const start = `start the engine ('${ownCommand(stateDirectory, "run", "--detach")}')`;
   if (wanted.length > 0) {
     const stop = ownCommand(stateDirectory, "stop", ...wanted);

@@ -5,6 +5,7 @@ import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { podUid } from "../base/ids.ts";
 import { systemLocks } from "../linux/files/lock.ts";
 import { createLogger } from "../linux/processes/log-sink.ts";
+import type { PodRef } from "../journal/entry.ts";
 import { systemRandom } from "../linux/processes/random.ts";
 import { version } from "../base/version.ts";
 import { ownLockWithin } from "../private-runtime/own-lock.ts";
@@ -73,26 +74,30 @@ async function ownLock({ clock, layout }: Context): Promise<Disposable> {
   });
 }
 
-/** UIDs of pods that were being stopped when their engine ended. */
-export async function stoppingPods(context: Context): Promise<ReadonlySet<string>> {
+/** Pods that are being stopped, or were when their engine ended. */
+export async function stoppingPods(context: Context): Promise<readonly PodRef[]> {
   return (await keptPods(context)).stopping;
 }
 
 interface KeptPods {
   /** Those that an engine would run, and those that it would have to stop; all may still be running. */
   readonly pods: readonly Pod[];
-  /** UIDs of the latter: their manifests were removed when their stop was requested. */
-  readonly stopping: ReadonlySet<string>;
+  /** The latter: their manifests were removed when their stop was requested. None if a manifest cannot be read. */
+  readonly stopping: readonly PodRef[];
   /** Manifests that cannot be read. */
   readonly problems: readonly string[];
 }
 
 async function keptPods(context: Context): Promise<KeptPods> {
+  // First, because a new pod has a manifest before it has a directory.
+  const present = await presentPods(context);
   const { pods: wanted, problems } = await wantedPods(context);
   const uids = new Set<string>(wanted.map(({ metadata }) => metadata.uid));
-  const others = (await presentPods(context)).filter(({ metadata }) => !uids.has(metadata.uid));
+  const others = present.filter(({ metadata }) => !uids.has(metadata.uid));
   const ofRun = others.filter(({ metadata }) => metadata.annotations?.[Annotation.configSource] === "run");
-  const stopping = new Set(ofRun.map(({ metadata }) => metadata.uid));
+  const refs = ofRun.map(({ metadata: { namespace, name, uid } }) => ({ namespace, name, uid }));
+  // The manifest that cannot be read may be one of theirs.
+  const stopping = problems.length === 0 ? refs : [];
   return { pods: [...wanted, ...others], stopping, problems };
 }
 

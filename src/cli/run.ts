@@ -22,6 +22,7 @@ import { notReadyLines } from "./pod-text.ts";
 import { type RunEnd, runEnd, type WaitFor, waitResult } from "./pod-wait.ts";
 import { followPods } from "./run-follow.ts";
 import { RunProgress } from "./run-progress.ts";
+import { nothingStored, podsBeingStopped, stopText, storedPods } from "./stored-pods.ts";
 import { requestStop, servedLines, waitUntilGone } from "./stopping.ts";
 
 export interface RunOptions {
@@ -51,7 +52,8 @@ interface Run {
 /**
  * `podwright run`: applies the manifests, starting the engine if none runs, and shows the pods' progress. In the
  * foreground it stays until the pods have ended or Ctrl-C stops them. Invalid manifests are reported, the others run,
- * and the exit code is 2. An error in storage documents rejects everything.
+ * and the exit code is 2. An error in storage documents rejects everything. Pods that were being stopped when the engine
+ * ended are not waited for.
  */
 export async function runCommand(
   context: MachineContext,
@@ -79,6 +81,8 @@ export async function runCommand(
   }
   const startedAt = clock.now();
   const start = engineStart(options);
+  // Looked for before an engine starts, which may complete their stop at once.
+  const stopping = inputs.length === 0 ? await podsBeingStopped(context) : [];
   terminal.live([terminal.paint.faint("starting the engine …")]);
   const health = await ensureEngine(context, start, interrupts.first).finally(() => terminal.live([]));
   const session = new EngineSession(context, start, interrupts.first);
@@ -88,15 +92,19 @@ export async function runCommand(
       .catch((error: unknown) => {
         throw located(error, origins);
       });
-  const pods = inputs.length === 0 ? await storedPods(session) : await applyLocated();
-  if (isStorageOnly) {
-    if (options.json === true) terminal.print(JSON.stringify({ wait: "none", reached: true, pods: [] }, undefined, 2));
-    else terminal.print(keptText(storage, ownCommand(stateDirectory, "volumes")));
+  const pods = inputs.length === 0 ? await storedPods(session, stopping) : await applyLocated();
+  if (isStorageOnly || (pods.length === 0 && stopping.length > 0)) {
+    const text = isStorageOnly ? keptText(storage, ownCommand(stateDirectory, "volumes")) : stopText(stopping);
+    const nothing = { wait: "none", reached: true, pods: [] };
+    terminal.print(options.json === true ? JSON.stringify(nothing, undefined, 2) : text);
     return errors.length > 0 ? ExitCode.badInput : ExitCode.done;
   }
   if (pods.length === 0) throw nothingStored(context, health);
   const run: Run = { context, options, session, pods, startedAt, sinceSeq: health.journalSeq + 1, interrupts };
-  if (options.json !== true) terminal.print(headline(pods, health, start, context).join("\n"));
+  if (options.json !== true) {
+    const alsoStopping = stopping.length === 0 ? [] : [stopText(stopping)];
+    terminal.print([...headline(pods, health, start, context), ...alsoStopping].join("\n"));
+  }
   const exitCode = options.detach === true ? await detached(run) : await foreground(run);
   return exitCode === ExitCode.done && errors.length > 0 ? ExitCode.badInput : exitCode;
 }
@@ -118,22 +126,6 @@ function headline(
     ...(remembered ? [faint("evictions for the node are on, by --evict of an earlier run")] : []),
     ...(isElsewhere ? [faint(`the runtime is ${runtimeEndpoint}, by --runtime-endpoint of an earlier run`)] : []),
   ];
-}
-
-async function storedPods(session: EngineSession): Promise<readonly PodRef[]> {
-  const views = await session.call((engine) => engine.pods());
-  return views.filter((view) => view.source === "run").map(({ namespace, name, uid }) => ({ namespace, name, uid }));
-}
-
-function nothingStored({ layout: { stateDirectory } }: MachineContext, { checks }: Health): PodwrightError {
-  const unreadable = checks.find(({ name }) => name === "manifests");
-  if (unreadable !== undefined) {
-    const { detail, remedy = `see '${ownCommand(stateDirectory, "doctor")}'` } = unreadable;
-    return new PodwrightError(ExitCode.failed, `no stored manifest can be read: ${detail}`, { remedy });
-  }
-  return new PodwrightError(ExitCode.badInput, `no pods are stored in ${stateDirectory}`, {
-    remedy: `specify a manifest: '${ownCommand(stateDirectory, "run")} FILE', e.g. examples/hello.yaml`,
-  });
 }
 
 /** `--detach`: returns once the pods have reached the state of `--wait`, have failed, or at the timeout. */

@@ -198,3 +198,23 @@ test("pods that wait for claims", async (context) => {
     await podwright.succeed("stop", "keep");
   });
 });
+
+test("a stop that ended with its engine is completed by a run without an operand, which waits for no pod", async () => {
+  await withPodwright(async (podwright) => {
+    // The first process of a container has no default for SIGTERM: it runs until SIGKILL.
+    const slow = pod("slow", "true", { data: claimed("data") }).replace("PeriodSeconds: 0", "PeriodSeconds: 15");
+    const manifest = await podwright.manifest("slow.yaml", `${claim("data")}---${slow}`);
+    await podwright.succeed("run", "--detach", manifest);
+    const stop = podwright.start(["stop", "slow"]);
+    await stop.prints(/stopping slow/u);
+    // It would start the engine again.
+    stop.child.kill("SIGKILL");
+    await podwright.kill(await podwright.enginePid());
+    const refused = await podwright.run(["volumes", "rm", "--force", "data"]);
+    assert.match(refused.stderr, /used by slow, which was being stopped when the engine ended/u);
+    assert.equal(await podwright.succeed("run", "--detach"), "completing the stop of slow\n");
+    await until("the engine to end", async () => (await podwright.enginePid()) === undefined, 60_000);
+    await podwright.succeed("volumes", "rm", "--force", "data");
+    assert.deepEqual(await claims(podwright), []);
+  });
+});
