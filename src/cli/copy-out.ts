@@ -1,6 +1,7 @@
 import { dirname, join, basename } from "node:path/posix";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { shortened } from "../base/shortened.ts";
+import { printable } from "../journal/text.ts";
 import { FileError, type Files } from "../ports/files.ts";
 import { copyableDirectory } from "./copy-source.ts";
 import type { MachineContext } from "./machine-context.ts";
@@ -15,6 +16,7 @@ const shortMs = 30_000;
  * Copies the content of a directory, with owners, modes, times, links and extended attributes: to a tar archive if the
  * destination's name is that of one, else to a new or empty directory. A new destination appears when it is complete;
  * an incomplete copy leaves nothing.
+ * @param isOwn whether podwright made the source for its claim
  * @throws PodwrightError if the source is no directory, the destination is not empty or is in the source, or the copy
  * fails
  */
@@ -23,13 +25,19 @@ export async function copyOut(
   source: string,
   destination: string,
   signal: AbortSignal,
+  isOwn = false,
 ): Promise<void> {
   try {
-    await copyDirectory(machine, await copyableDirectory(machine.files, source), destination, signal);
+    await copyDirectory(machine, await copyableDirectory(machine, source, isOwn), destination, signal);
   } catch (error) {
     if (!(error instanceof FileError)) throw error;
-    const message = `cannot copy ${source} to ${destination}: ${error.message}`;
-    throw new PodwrightError(exitCodeFor(error.message), message, { cause: error });
+    const isTooLong = error.code === "ENAMETOOLONG" && error.path !== source;
+    // It may name the temporary path.
+    const why = isTooLong ? "the destination is too long" : error.message;
+    throw new PodwrightError(exitCodeFor(error.message), failure({ source, destination }, why), {
+      cause: error,
+      ...(isTooLong && { remedy: "choose a shorter destination" }),
+    });
   }
 }
 
@@ -52,7 +60,7 @@ async function copyDirectory(
     if (isArchive) await files.write(target, "", 0o600);
     else if (!isThere) await files.makeDirectory(target, 0o700);
     const command = isArchive ? archive(source, target, destination) : copy(source, target);
-    await run(processes, command, `${source} to ${destination}`, signal);
+    await run(processes, command, { source, target, destination }, signal);
     // The claim's own directory is everybody's, below one that is root's.
     if (before !== undefined) await giveBack(files, destination, before);
     else if (!isArchive) await files.chmod(target, 0o700);
@@ -107,7 +115,7 @@ async function refuseInside(files: Files, source: string, destination: string): 
   for (let path = start; ; path = dirname(path)) {
     if (isIt(await files.stat(path))) {
       throw new PodwrightError(ExitCode.badInput, `${destination} is in the claim's own data`, {
-        remedy: `choose a destination outside of ${source}`,
+        remedy: `choose a destination outside of ${printable(source)}`,
       });
     }
     if (path === "/") return;
@@ -121,6 +129,14 @@ async function partialName(files: Files, destination: string): Promise<string> {
   throw new PodwrightError(ExitCode.failed, `${path} exists: another copy is in progress or was interrupted`, {
     remedy: "remove it if no copy is in progress",
   });
+}
+
+interface CopyPaths {
+  readonly source: string;
+  /** Where the copy is made. */
+  readonly target: string;
+  /** Where it is when it is complete. */
+  readonly destination: string;
 }
 
 interface Command {
@@ -155,7 +171,7 @@ function archive(source: string, target: string, destination: string): Command {
 async function run(
   processes: Machine["processes"],
   { program, arguments: words, good, isHarmless }: Command,
-  what: string,
+  paths: CopyPaths,
   signal: AbortSignal,
 ): Promise<void> {
   const options = { timeoutMs: copyMs, signal, environment: { LC_ALL: "C" } };
@@ -172,8 +188,8 @@ async function run(
   const [problem] = lines.filter((line) => !isHarmless(line));
   if (exitCode === 1 && problem === undefined) return;
   const why = problem || `${program} ended by ${result.signal ?? "itself"}`;
-  if (why.endsWith(tooLong)) throw pathTooLong(what, why, program);
-  throw new PodwrightError(exitCodeFor(why), `cannot copy ${what}: ${why}`, {
+  if (why.endsWith(tooLong)) throw pathTooLong(paths, why, program);
+  throw new PodwrightError(exitCodeFor(why), failure(paths, why), {
     ...(why.endsWith(replacedFile) && {
       remedy: "stop the pods that write to it, or copy to an archive (NAME.tar.gz)",
     }),
@@ -186,14 +202,27 @@ const tooLong = ": File name too long";
 const shownPath = 200;
 
 /** A pod reaches the end of such a path step by step; programs name it as a whole. */
-function pathTooLong(what: string, why: string, program: Command["program"]): PodwrightError {
-  const [, path = why] =
-    /^(?:cp|tar): (?:cannot [a-z ]+ )?(.+?)(?:: Cannot [a-z ]+)?: File name too long$/u.exec(why) ?? [];
-  const shorten = "rename or move what is at that path, so that it gets shorter";
+function pathTooLong(paths: CopyPaths, why: string, program: Command["program"]): PodwrightError {
+  const { target, destination } = paths;
+  const [, named = why] =
+    /^(?:cp|tar): (?:(?:cannot|failed|preserving) [a-z ]+ )?(.+?)(?:: Cannot [a-z ]+)?: File name too long$/u.exec(
+      why,
+    ) ?? [];
+  const isInCopy = named.startsWith(`'${target}/`);
+  // The temporary path is removed.
+  const path = isInCopy ? named.replace(target, () => destination) : named;
+  const shorten = isInCopy
+    ? "choose a shorter destination"
+    : "rename or move what is at that path, so that it gets shorter";
   const instead = "copy to an archive (NAME.tar.gz), which has everything, although tar cannot unpack such paths";
-  return new PodwrightError(ExitCode.failed, `cannot copy ${what}: too long: ${shortened(path, shownPath, 50)}`, {
+  return new PodwrightError(ExitCode.failed, failure(paths, `too long: ${shortened(path, shownPath, 50)}`), {
     remedy: program === "cp" ? `${shorten}; or ${instead}` : shorten,
   });
+}
+
+/** The source and the names below it are others', and may have any characters. */
+function failure({ source, destination }: Omit<CopyPaths, "target">, why: string): string {
+  return printable(`cannot copy ${source} to ${destination}: ${why}`);
 }
 
 const ofMachine = /no space left on device|read-only file system|disk quota exceeded|i(?:nput)?\/o(?:utput)? error/iu;

@@ -5,6 +5,7 @@ import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { systemFiles } from "../linux/files/files.ts";
 import { systemHashing } from "../linux/files/hashing.ts";
 import { systemClock } from "../linux/processes/clock.ts";
+import { systemProcesses } from "../linux/processes/processes.ts";
 import { runtimeLayout } from "../private-runtime/layout.ts";
 import type { ClaimView } from "../server/local-api.ts";
 import { decodeManifests } from "../sources/decode.ts";
@@ -48,7 +49,8 @@ function listed(claims: readonly Partial<ClaimView>[]): { readonly context: Mach
   const stream = { isTTY: false, write: (part: string | Uint8Array) => Boolean((text += String(part))) };
   const usual = { namespace: "default", name: "data", phase: "Bound", message: "", requested: "1Gi", usedBy: [] };
   const context: unknown = {
-    ...{ clock: systemClock, files: systemFiles, layout: runtimeLayout("/state", systemHashing) },
+    ...{ clock: systemClock, files: systemFiles, processes: systemProcesses },
+    layout: runtimeLayout("/state", systemHashing),
     terminal: new Terminal(stream, stream, { NO_COLOR: "1" }),
     engine: { claims: async () => claims.map((claim) => ({ ...usual, ...claim })), freeVolumes: async () => [] },
   };

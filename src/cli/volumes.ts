@@ -210,7 +210,7 @@ async function removeAll(
     for (const claim of claims) {
       const removal = await removeOne(context, claim);
       removed.push(removal);
-      const left = removal.left === undefined ? "" : `; its data stays in ${removal.left}`;
+      const left = removal.left === undefined ? "" : `; its data stays in ${printable(removal.left)}`;
       if (json !== true) terminal.print(`removed claim ${claimLabel(claim)}${left}`);
     }
   } finally {
@@ -264,14 +264,14 @@ async function copy(
   const { terminal } = context;
   const { namespace, name, path, where, usedBy } = claim;
   if (path === undefined) {
-    const why = where === undefined ? "has no data: it is not bound" : `is ${where}`;
+    const why = where === undefined ? "has no data: it is not bound" : `is ${printable(where)}`;
     throw new PodwrightError(ExitCode.failed, `claim ${claimLabel(claim)} ${why}; only directories can be copied`, {
       ...(where !== undefined && { remedy: "copy the data in a pod that has the claim" }),
     });
   }
   using interrupts = new Interrupts(process, terminal.closed);
   const to = resolve(process.cwd(), destination);
-  await copyOut(context, path, to, interrupts.first);
+  await copyOut(context, path, to, interrupts.first, claim.isOwn);
   if (json === true) terminal.print(JSON.stringify({ namespace, name, copiedTo: to, usedBy }, undefined, 2));
   else terminal.print(`copied claim ${claimLabel(claim)} to ${to}`);
   const users = usedBy.map(podLabel).join(", ");
