@@ -9,7 +9,8 @@ import { engineFailure } from "./engine-process.ts";
 import type { Health, PodView } from "../server/local-api.ts";
 import { EngineClient } from "./engine-client.ts";
 import type { EngineSession } from "./engine-session.ts";
-import { requestStop, servedLines, stoppingLine } from "./stopping.ts";
+import { requestStop, servedLines, stoppingLine, waitUntilGone } from "./stopping.ts";
+import { Terminal } from "./terminal.ts";
 
 /** An engine with these pods. */
 class Engine {
@@ -105,6 +106,31 @@ test("a pod whose driver is away is said to wait for it, since when, and what to
   const remedy =
     "driver d has been away for 2 min: start it again; until then the pod stays, and podwright keeps trying";
   assert.equal(stoppingLine(pod, 130_000), `stopping web: ${holdout}; ${remedy}`);
+  const told = new Set<string>();
+  const lines = [pod, { ...pod, name: "db" }].map((view) => stoppingLine(view, 130_000, told));
+  assert.deepEqual(lines, [`stopping web: ${holdout}; ${remedy}`, `stopping db: ${holdout}`]);
+  const silent = { ...pod, awayDrivers: [{ name: "d", since: 1000, isRegistered: true }] };
+  assert.match(stoppingLine(silent, 130_000, told), /; driver d has not answered for 2 min: /u);
+});
+
+test("on the narrowest terminal the wait for pods ends, too", async () => {
+  let printed = "";
+  const write = (text: string | Uint8Array): boolean => Boolean((printed += String(text)));
+  const stream = { isTTY: true, columns: 1, write };
+  const clock = new ManualClock();
+  const layout = runtimeLayout("/s", systemHashing);
+  const terminal = new Terminal(stream, stream, { NO_COLOR: "1" });
+  let pods: readonly PodView[] = [web];
+  const engine: unknown = { health: async () => ({ knowsAllPods: true }), pods: async () => pods };
+  const call: EngineSession["call"] = (work) => work(engine as EngineClient);
+  const options = { quiet: false, signal: AbortSignal.any([]) };
+  const waited = waitUntilGone({ clock, layout, terminal }, { call }, [web], options);
+  await clock.advance(0);
+  assert.notEqual(printed, "");
+  pods = [];
+  for (let step = 0; step < 5; step++) await clock.advance(200);
+  await waited;
+  assert.match(printed, /web is stopped/u);
 });
 
 test("the error for an engine that does not start is its own, or the end of its log", () => {

@@ -1,6 +1,6 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { PodRef } from "../journal/entry.ts";
-import type { PodView } from "../server/local-api.ts";
+import type { AwayDriver, PodView } from "../server/local-api.ts";
 import type { CommandContext } from "./context.ts";
 import type { EngineSession } from "./engine-session.ts";
 import { gonePods, KnowledgeLimit, listPods, unknownPods } from "./listing.ts";
@@ -9,17 +9,29 @@ import { awayText } from "../server/away-drivers.ts";
 import { podLabel } from "../server/pod-selector.ts";
 
 const POLL_MS = 200;
+/** On narrower terminals lines are cut. */
+const leastColumns = 20;
 
-/** The progress of a stopping pod, in one line. */
-export function stoppingLine(pod: PodView, now: number): string {
+/**
+ * The progress of a stopping pod, in one line.
+ * @param told the problems of drivers that need not be told again; those that this line tells are added
+ */
+export function stoppingLine(pod: PodView, now: number, told = new Set<string>()): string {
   const label = podLabel(pod);
   if (pod.state === "terminated") {
-    const remedy = awayText(pod.awayDrivers ?? [], now);
+    const remedy = awayText(untold(pod.awayDrivers ?? [], told), now);
     return `stopping ${label}: ${pod.holdout ?? "cleaning up"}${remedy === "" ? "" : `; ${remedy}`}`;
   }
   if (pod.killAt === undefined) return `stopping ${label}`;
   const seconds = Math.ceil((pod.killAt - now) / 1000);
   return seconds > 0 ? `stopping ${label}: ${seconds} s until SIGKILL` : `stopping ${label}: SIGKILL is sent`;
+}
+
+function untold(drivers: readonly AwayDriver[], told: Set<string>): readonly AwayDriver[] {
+  const keyOf = ({ name, isRegistered }: AwayDriver): string => `${name} ${isRegistered}`;
+  const found = drivers.filter((driver) => !told.has(keyOf(driver)));
+  for (const driver of found) told.add(keyOf(driver));
+  return found;
 }
 
 /**
@@ -73,7 +85,7 @@ async function stopOne(
  */
 export async function waitUntilGone(
   context: Pick<CommandContext, "clock" | "layout" | "terminal">,
-  session: EngineSession,
+  session: Pick<EngineSession, "call">,
   pods: readonly PodRef[],
   options: { readonly quiet: boolean; readonly signal: AbortSignal },
 ): Promise<void> {
@@ -81,6 +93,7 @@ export async function waitUntilGone(
   const began = clock.monotonic();
   let remaining = pods;
   const announced = new Map<string, Announced>();
+  const told = new Set<string>();
   const limit = new KnowledgeLimit(clock, layout.stateDirectory);
   using _region = { [Symbol.dispose]: () => terminal.live([]) };
   while (remaining.length > 0) {
@@ -89,16 +102,18 @@ export async function waitUntilGone(
     const gone = new Set(gonePods(remaining, listing));
     remaining = remaining.filter((pod) => !gone.has(pod));
     limit.check(unknownPods(remaining, listing).length === 0);
-    const lines = remaining.flatMap((pod) => byUid.get(pod.uid) ?? []).map((view) => stoppingLine(view, clock.now()));
+    const toldHere = new Set<string>();
+    const shownPods = remaining.flatMap((pod) => byUid.get(pod.uid) ?? []);
+    const lines = shownPods.map((view) => stoppingLine(view, clock.now(), toldHere));
     if (!options.quiet) {
       // A line that is cut would lack what to do.
-      const shown = lines.flatMap((line) => wrap(line, terminal.columns - 1));
+      const shown = lines.flatMap((line) => wrap(line, Math.max(terminal.columns - 1, leastColumns)));
       terminal.live(shown.map((line) => terminal.paint.caution(line)));
       for (const pod of gone) {
         const took = formatDuration(clock.monotonic() - began);
         terminal.print(`${terminal.paint.good("✓")} ${podLabel(pod)} is stopped   ${terminal.paint.faint(took)}`);
       }
-      if (!terminal.interactive) announce(context, remaining, byUid, announced);
+      if (!terminal.interactive) announce(context, remaining, byUid, { announced, told });
     }
     if (remaining.length > 0) await clock.sleep("the pods' end", POLL_MS, options.signal);
   }
@@ -115,7 +130,7 @@ function announce(
   { terminal, clock }: Pick<CommandContext, "terminal" | "clock">,
   pods: readonly PodRef[],
   views: ReadonlyMap<string, PodView>,
-  announced: Map<string, Announced>,
+  { announced, told }: { readonly announced: Map<string, Announced>; readonly told: Set<string> },
 ): void {
   for (const { uid } of pods) {
     const view = views.get(uid);
@@ -127,6 +142,6 @@ function announce(
     const isNew = before === undefined && view.state === "terminating";
     if (!isNew && !isNearer && !isHeld) continue;
     announced.set(uid, { killAt: killAt ?? before?.killAt, holdout });
-    terminal.print(stoppingLine(view, clock.now()));
+    terminal.print(stoppingLine(view, clock.now(), told));
   }
 }

@@ -23,4 +23,5 @@ test("wrapping breaks at spaces, and inside words that are too long", () => {
   assert.deepEqual(wrap("one two three", 7), ["one two", "three"]);
   assert.deepEqual(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
   assert.deepEqual(wrap("", 4), [""]);
+  for (const width of [1, 0, -3]) assert.deepEqual(wrap("ab c", width), ["a", "b", "c"]);
 });

@@ -61,8 +61,10 @@ export function timeFormat(timeZone: string | undefined): TimeFormat {
   return { date: (ms) => date.format(ms), time: (ms) => time.format(ms) };
 }
 
-/** Breaks the text into lines of at most `width` characters, preferably at spaces. Never empty. */
+/** Breaks the text into lines of at most `width` characters (at least 1), preferably at spaces. Never empty. */
 export function wrap(text: string, width: number): string[] {
+  // With less, as on the narrowest terminals, nothing would ever be taken off the text.
+  if (width < 1) return wrap(text, 1);
   const lines: string[] = [];
   let rest = text;
   while (rest.length > width) {
