@@ -9,8 +9,8 @@ import { FakeFiles, FakeMounts, FakeProcesses } from "../private-runtime/testing
 import type { Health } from "../server/local-api.ts";
 import { Terminal } from "./terminal.ts";
 
-/** What `podwright doctor` prints as an ordinary user. @param code of the call to the engine's socket */
-async function told(code: string, json?: true): Promise<string> {
+/** What `podwright doctor` prints as an ordinary user. @param engines the engine's health, or the code of the call to its socket */
+async function told(engines: string | Partial<Health>, json?: true): Promise<string> {
   let printed = "";
   const stream = {
     write: (text: string | Uint8Array): boolean => {
@@ -20,8 +20,11 @@ async function told(code: string, json?: true): Promise<string> {
   };
   const machine = openMachine(await openContext(new Terminal(stream, stream, {}), { stateDir: "/srv/podwright" }));
   const files = new FakeFiles().put("/proc/self/status", "Uid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n");
-  const refused = Object.assign(new Error(`connect ${code}`), { code });
-  const transport = { request: async () => Promise.reject(refused), lines: () => assert.fail("no journal is read") };
+  const request = async (): Promise<{ status: number; body: string }> => {
+    if (typeof engines !== "string") return { status: 200, body: JSON.stringify(engines) };
+    throw Object.assign(new Error(`connect ${engines}`), { code: engines });
+  };
+  const transport = { request, lines: () => assert.fail("no journal is read") };
   const engine = new EngineClient(transport, "/srv/podwright");
   const processes = new FakeProcesses([], () => ({}));
   const context = { ...machine, files, mounts: new FakeMounts(), processes, engine };
@@ -46,6 +49,30 @@ test("where no engine runs, that is no failed check", async () => {
   const lines = await told("ENOENT");
   assert.match(lines, /no engine runs for \/srv\/podwright/u);
   assert.doesNotMatch(lines, /✗ engine/u);
+});
+
+test("in JSON, the engine's remedies are as they are typed, too", async () => {
+  const remedy = "'podwright evict --confirm' allows it";
+  const check = { name: "evictions", ok: false, detail: "waiting" };
+  const runtimeEndpoint = "unix:///run/podwright/containerd.sock";
+  const health = {
+    checks: [
+      { ...check, remedy },
+      { ...check, name: "other" },
+    ],
+    runtimeEndpoint,
+    pid: 12,
+  };
+  const { checks, engine } = JSON.parse(await told(health, true)) as Pick<Health, "checks"> & { engine: Health };
+  const typed = "'podwright evict --state-dir /srv/podwright --confirm' allows it";
+  assert.equal(checks.find(({ name }) => name === "engine: evictions")?.remedy, typed);
+  assert.deepEqual(engine, {
+    ...health,
+    checks: [
+      { ...check, remedy: typed },
+      { ...check, name: "other" },
+    ],
+  });
 });
 
 test("a defect is not presented as a check", async () => {

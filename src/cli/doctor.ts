@@ -32,7 +32,8 @@ export async function doctorCommand(context: MachineContext, options: DoctorOpti
   const found = [...checks, ...(health === undefined ? [] : engineChecks(health)), ...(problem ?? [])];
   const all = asTyped(found, layout.stateDirectory);
   if (options.json === true) {
-    terminal.print(JSON.stringify({ checks: all, engine: health ?? null }, undefined, 2));
+    const engine = health === undefined ? null : { ...health, checks: asTyped(health.checks, layout.stateDirectory) };
+    terminal.print(JSON.stringify({ checks: all, engine }, undefined, 2));
   } else {
     const asked = problem === undefined ? layout.stateDirectory : undefined;
     terminal.print(doctorLines(all, health, asked, terminal.paint).join("\n"));
@@ -78,8 +79,12 @@ function checkOf({ name, ok, warning = false, detail, remedy }: HealthCheck): Ch
 }
 
 /** The checks with the commands of their remedies as they are typed. @param stateDirectory undefined: they concern no engine */
-export function asTyped(checks: readonly Check[], stateDirectory: string | undefined): Check[] {
-  return checks.map(({ remedy, ...check }) => {
+export function asTyped<C extends Pick<Check, "remedy">>(
+  checks: readonly C[],
+  stateDirectory: string | undefined,
+): C[] {
+  return checks.map((check) => {
+    const { remedy } = check;
     return remedy === undefined ? check : { ...check, remedy: remedyAsTyped(remedy, stateDirectory) };
   });
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Command } from "commander";
 import { passed, warned } from "../private-runtime/preflight/check.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { asTyped } from "./doctor.ts";
@@ -33,10 +34,15 @@ test("a printed command calls a podwright that is not in PATH as the user did", 
   );
 });
 
-test("remedies of other rooms call every command as the user did, once", () => {
+/** All commands but the one that only shells call. */
+function commandsOf(): Command[] {
   const silent = { write: () => true };
   const { commands } = buildProgram(new Terminal(silent, silent, {}), () => {});
-  const names = commands.map((command) => command.name()).filter((name) => name !== "complete");
+  return commands.filter((command) => command.name() !== "complete");
+}
+
+test("remedies of other rooms call every command as the user did, once", () => {
+  const names = commandsOf().map((command) => command.name());
   assert.ok(names.length > 20);
   for (const name of names) {
     const remedy = `see 'podwright ${name} --help', or podwright ${name}`;
@@ -70,6 +76,15 @@ test("a remedy whose state directory is known names it, unless it has one or the
       warned("b", "podwright run", "bin/podwright evict --state-dir /srv/pods --confirm allows it"),
     ],
   );
+});
+
+test("a remedy names the state directory for exactly the commands that have the option", () => {
+  // The engine is started by others, with its state directory.
+  for (const command of commandsOf().filter((each) => each.name() !== "engine")) {
+    const takes = command.options.some(({ long }) => long === "--state-dir");
+    const named = remedyAsTyped(`podwright ${command.name()}`, "/srv/pods").endsWith(" --state-dir /srv/pods");
+    assert.equal(named, takes, command.name());
+  }
 });
 
 test("of a message only what is in quotes is a command", () => {
