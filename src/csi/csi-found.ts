@@ -30,6 +30,8 @@ interface Unpublishing {
   readonly remove: () => Promise<Remains>;
 }
 
+type ReleaseParts = Pick<CsiVolumeParts, "publications" | "devices">;
+
 /** The volume in a pod's directory, from its data file; undefined: it is not a CSI volume. */
 export async function foundVolume(parts: CsiVolumeParts, found: FoundVolume): Promise<ReconstructedVolume | undefined> {
   return found.mode === "Filesystem" ? await foundMount(parts, found) : await foundBlock(parts, found);
@@ -154,6 +156,7 @@ async function unpublish(
         await unpublishNow(parts, volume, signal);
         publications.remove(uid, name);
         devices.release(driver, handle, holderOf(uid, name));
+        unlist(parts, uid, identity);
         return undefined;
       } catch (error) {
         signal.throwIfAborted();
@@ -163,6 +166,27 @@ async function unpublish(
       }
     },
   );
+}
+
+/** The Node lists the volume no longer because of the pod, unless that has it by another PersistentVolume, too. */
+function unlist({ publications, devices }: ReleaseParts, uid: string, { driver, handle }: VolumeIdentity): void {
+  const others = publications.of(uid).map(({ publication }) => publication);
+  if (!others.some((other) => other.driver === driver && other.handle === handle)) devices.unlist(driver, handle, uid);
+}
+
+/**
+ * The pod's set-ups have ended: what they have staged, or had attached, and never published is not the pod's any more.
+ * @param found plugins and names of the pod's volumes on disk, whose teardown releases them
+ */
+export function releaseUnpublished(parts: ReleaseParts, uid: string, found: ReadonlySet<string>): void {
+  const { publications, devices } = parts;
+  for (const { name, publication } of publications.of(uid)) {
+    if (publication.state !== "absent" || found.has(`${csiDirectoryName}/${name}`)) continue;
+    const { driver, handle } = publication;
+    publications.remove(uid, name);
+    devices.release(driver, handle, holderOf(uid, name));
+    unlist(parts, uid, publication);
+  }
 }
 
 /** What may let a retry succeed; undefined: nothing known. */

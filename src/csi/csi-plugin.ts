@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import type { PodUid } from "../base/ids.ts";
 import { AwaitedError } from "../volumes/awaited-error.ts";
 import type { VolumePaths } from "../volumes/volume-paths.ts";
 import type {
@@ -9,7 +10,7 @@ import type {
   VolumePlugin,
 } from "../volumes/volume-plugin.ts";
 import type { VolumeSpec } from "../volumes/volume-spec.ts";
-import { foundVolume } from "./csi-found.ts";
+import { foundVolume, releaseUnpublished } from "./csi-found.ts";
 import { CsiVolume } from "./csi-volume.ts";
 import type { ClaimedVolume } from "./expansions.ts";
 import { csiDirectoryName, uniqueVolumeName } from "./names.ts";
@@ -64,6 +65,10 @@ export class CsiPlugin implements VolumePlugin {
 
   async reconstruct(found: FoundVolume): Promise<ReconstructedVolume | undefined> {
     return await foundVolume(this.#parts, found);
+  }
+
+  setUpsEnded(uid: PodUid, found: ReadonlySet<string>): void {
+    releaseUnpublished(this.#parts, uid, found);
   }
 }
 

@@ -32,7 +32,6 @@ async function damaged(scene: CsiScene, directories: readonly string[], code = "
     return await list(path);
   };
   scene.calls.length = 0;
-  scene.inUse.clear();
   scene.listed = [unique];
   await scene.begin();
   return { [Symbol.dispose]: () => broken.clear() };

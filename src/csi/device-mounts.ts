@@ -141,6 +141,11 @@ export class DeviceMounts {
     this.#deps.inUse()?.use(uniqueVolumeName(driver, handle), uid);
   }
 
+  /** None of the pod's volumes has it any more. */
+  unlist(driver: string, handle: string, uid: string): void {
+    this.#deps.inUse()?.release(uniqueVolumeName(driver, handle), uid);
+  }
+
   /** A pod's volume that an earlier run left has it, staged or not, until that is unpublished. */
   listHolder(driver: string, handle: string, holder: string): void {
     const unique = uniqueVolumeName(driver, handle);

@@ -46,6 +46,11 @@ export class Publications {
     return made;
   }
 
+  /** The pod's. */
+  of(uid: string): { readonly name: string; readonly publication: Publication }[] {
+    return [...(this.#byPod.get(uid) ?? [])].map(([name, publication]) => ({ name, publication }));
+  }
+
   /** The known publication; undefined: this run knows of none. */
   get(uid: string, name: string): Publication | undefined {
     return this.#byPod.get(uid)?.get(name);

@@ -26,6 +26,7 @@ export function withSeenMounts(
     owns: (spec) => plugin.owns(spec),
     reconstruct: (found) => plugin.reconstruct(found),
     attachment: async (spec, signal) => await plugin.attachment?.(spec, signal),
+    setUpsEnded: (uid, found) => plugin.setUpsEnded?.(uid, found),
     forget: (uid) => plugin.forget?.(uid),
   };
 }

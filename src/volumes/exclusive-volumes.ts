@@ -10,13 +10,15 @@ export interface ExclusiveVolumesDependencies {
   readonly isLeft: (uid: string) => boolean;
 }
 
+const none: ReadonlySet<string> = new Set();
+
 /** Which pods use the volumes that one pod at a time may use (ReadWriteOncePod). */
 export class ExclusiveVolumes {
   readonly #deps: ExclusiveVolumesDependencies;
-  /** By the PersistentVolume's name. */
+  /** By plugin and PersistentVolume: `kubernetes.io~csi/pv-1`. */
   readonly #users = new Map<string, PodUid>();
-  /** Volumes whose release is awaited. */
-  readonly #awaited = new Map<string, PromiseWithResolvers<void>>();
+  /** Volumes whose release is awaited, by their users. */
+  readonly #awaited = new Map<string, Map<string, PromiseWithResolvers<void>>>();
 
   constructor(deps: ExclusiveVolumesDependencies) {
     this.#deps = deps;
@@ -34,17 +36,18 @@ export class ExclusiveVolumes {
     root: string,
     plugin: string,
   ): Promise<{ readonly until: Promise<void> } | undefined> {
-    const user = this.#users.get(volume);
+    const key = `${plugin}/${volume}`;
+    const user = this.#users.get(key);
     if (user === uid) return undefined;
-    if (user !== undefined) return { until: this.#releaseOf(user) };
-    this.#users.set(volume, uid);
+    if (user !== undefined) return { until: this.#releaseOf(key, user) };
+    this.#users.set(key, uid);
     try {
       const other = await this.#otherUser(volume, uid, root, plugin);
       if (other === undefined) return undefined;
-      this.#users.delete(volume);
-      return { until: this.#releaseOf(other) };
+      this.#users.delete(key);
+      return { until: this.#releaseOf(key, other) };
     } catch (error) {
-      this.#users.delete(volume);
+      this.#users.delete(key);
       throw error;
     }
   }
@@ -74,17 +77,26 @@ export class ExclusiveVolumes {
     return !isLeft(uid) || (await mounts.below(directory)).length > 0;
   }
 
-  #releaseOf(uid: string): Promise<void> {
-    const known = this.#awaited.get(uid);
-    if (known !== undefined) return known.promise;
-    const awaited = Promise.withResolvers<void>();
-    this.#awaited.set(uid, awaited);
+  #releaseOf(key: string, uid: string): Promise<void> {
+    const own = this.#awaited.get(uid) ?? new Map<string, PromiseWithResolvers<void>>();
+    this.#awaited.set(uid, own);
+    const awaited = own.get(key) ?? Promise.withResolvers<void>();
+    own.set(key, awaited);
     return awaited.promise;
   }
 
-  releaseAll(uid: PodUid): void {
-    for (const [volume, user] of this.#users) if (user === uid) this.#users.delete(volume);
-    this.#awaited.get(uid)?.resolve();
-    this.#awaited.delete(uid);
+  /** The pod's volume is torn down: others of the pod may take longer. @param key `<plugin>/<name>` */
+  release(uid: PodUid, key: string): void {
+    if (this.#users.get(key) === uid) this.#users.delete(key);
+    const own = this.#awaited.get(uid);
+    own?.get(key)?.resolve();
+    own?.delete(key);
+    if (own?.size === 0) this.#awaited.delete(uid);
+  }
+
+  /** @param kept `<plugin>/<name>` of volumes that stay the pod's */
+  releaseAll(uid: PodUid, kept: ReadonlySet<string> = none): void {
+    const used = [...this.#users].flatMap(([key, user]) => (user === uid ? [key] : []));
+    for (const key of [...used, ...(this.#awaited.get(uid)?.keys() ?? [])]) if (!kept.has(key)) this.release(uid, key);
   }
 }

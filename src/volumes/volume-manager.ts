@@ -43,7 +43,7 @@ import { untilEnded } from "./until-ended.ts";
 import { VolumeUpkeeps } from "./volume-upkeeps.ts";
 import { VolumeSpecs } from "./volume-specs.ts";
 import { type VolumeUse, volumeUse } from "./volume-use.ts";
-import { type UnownedVolume, type VolumesOfPod, VolumesOnDisk } from "./volumes-on-disk.ts";
+import { keysOf, type UnownedVolume, type VolumesOfPod, VolumesOnDisk } from "./volumes-on-disk.ts";
 
 export interface VolumeDependencies {
   readonly clock: Clock;
@@ -110,7 +110,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   constructor(deps: VolumeDependencies) {
     this.#deps = deps;
     this.#containerMounts = new ContainerMounts(deps);
-    this.#onDisk = new VolumesOnDisk(deps);
+    this.#onDisk = new VolumesOnDisk({ ...deps, gone: (uid, key) => this.#exclusive.release(uid, key) });
     this.#unowned = new UnownedVolumes(deps.journal, deps.log);
     const { clock, files, mounts, journal, plugins, cluster, stats, waits } = deps;
     const isLeft = (uid: string): boolean => this.left.some(({ pod }) => pod.uid === uid);
@@ -242,6 +242,10 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     for (const plugin of this.#deps.plugins) plugin.forget?.(pod.uid);
     const paths = await this.#pathsOf(pod.uid);
     const found = await this.#onDisk.find(paths);
+    // What is not on the node waits for no other volume's teardown.
+    const keys = keysOf(found);
+    this.#exclusive.releaseAll(pod.uid, keys);
+    for (const plugin of this.#deps.plugins) plugin.setUpsEnded?.(pod.uid, keys);
     await this.#tearDown(pod, paths, found, cause, signal);
     this.#unowned.report(pod, paths, staying(found));
     this.#deps.waits.forget(pod.uid, ["tear down"]);

@@ -26,6 +26,11 @@ export interface VolumePlugin {
    * whatever the pod's spec is now. Undefined: it is not this plugin's, and is left alone.
    */
   reconstruct(found: FoundVolume): Promise<ReconstructedVolume | undefined>;
+  /**
+   * No volume of the pod is being set up any more, and its volumes are about to be torn down.
+   * @param found those on the node, as `<plugin>/<name>`: it has no others, whatever its set-ups have begun
+   */
+  setUpsEnded?(uid: PodUid, found: ReadonlySet<string>): void;
   /** Forgets what is stored about the pod's volumes, which are gone. */
   forget?(uid: PodUid): void;
 }

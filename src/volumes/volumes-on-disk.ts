@@ -1,5 +1,6 @@
 import { type DirectoryEntry, type Files, removeEmpty } from "../ports/files.ts";
 import { settleAll } from "../base/side-by-side.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { PodRef } from "../journal/entry.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -58,6 +59,8 @@ export interface VolumesOnDiskDependencies {
   readonly waits: Pick<StorageWaits, "begin" | "attempts">;
   readonly clock: Pick<Clock, "monotonic">;
   readonly observer?: OperationObserver;
+  /** A pod's volume is torn down. @param key `<plugin>/<name>` */
+  readonly gone?: (uid: PodUid, key: string) => void;
 }
 
 /** Finds pods' volumes on disk, and removes those of plugins. */
@@ -66,9 +69,11 @@ export class VolumesOnDisk {
   readonly #mounts: Mounts;
   readonly #waits: Pick<StorageWaits, "begin" | "attempts">;
   readonly #measuring: OperationDependencies;
+  readonly #gone: VolumesOnDiskDependencies["gone"];
   readonly #plugins: ReadonlyMap<string, VolumePlugin>;
 
-  constructor({ files, mounts, plugins, waits, clock, observer }: VolumesOnDiskDependencies) {
+  constructor({ files, mounts, plugins, waits, clock, observer, gone }: VolumesOnDiskDependencies) {
+    this.#gone = gone;
     this.#measuring = { clock, observer };
     this.#files = files;
     this.#mounts = mounts;
@@ -161,6 +166,7 @@ export class VolumesOnDisk {
       if (volume.driver !== undefined) await tearDown();
       else await measuredOperation(this.#measuring, operation, label, tearDown, signal);
       end(true);
+      this.#gone?.(pod.uid, keyOf(place));
     } catch (error) {
       end(!isSilence(error));
       throw error;
@@ -196,6 +202,16 @@ function lastOf(path: string): string {
 /** `volumes/kubernetes.io~local-volume/pv-1` → `local-volume` */
 function kindOf(place: string): string {
   return parentOf(place).replace(/^kubernetes\.io~/u, "");
+}
+
+/** Volumes on the node, as `<plugin>/<name>`. */
+export function keysOf({ owned, unowned }: VolumesOfPod): ReadonlySet<string> {
+  return new Set([...owned, ...unowned].map(({ place }) => keyOf(place)));
+}
+
+/** `volumes/kubernetes.io~csi/pvc-1` → `kubernetes.io~csi/pvc-1` */
+function keyOf(place: string): string {
+  return place.slice(place.indexOf("/") + 1);
 }
 
 /** `kubernetes.io~local-volume` */

@@ -14,6 +14,7 @@ import { UnknownVolumes } from "../../src/csi/unknown-volumes.ts";
 import { takeUpVolumes } from "../../src/csi/volumes-at-start.ts";
 import type { ToldPlace } from "../../src/csi/volume-parts.ts";
 import type { JournalInput } from "../../src/journal/entry.ts";
+import { NodeVolumes } from "../../src/node/node-volumes.ts";
 import { Collection } from "../../src/objects/collection.ts";
 import type { StorageLookup } from "../../src/objects/storage-lookup.ts";
 import { type RpcCallOptions, type RpcCode, RpcError } from "../../src/ports/rpc.ts";
@@ -52,7 +53,6 @@ export class CsiScene {
   readonly calls: Call[] = [];
   /** NodeServiceCapability.RPC.Type, by number: staging and expanding. */
   capabilities: readonly number[] = [1, 3];
-  readonly inUse = new Set<string>();
   /** Drivers for whose volumes there was no place. */
   readonly limits: string[] = [];
   readonly #held = new Map<string, Promise<void>>();
@@ -62,6 +62,7 @@ export class CsiScene {
   waits!: StorageWaits;
   expansions!: Expansions;
   drivers!: DriverStore;
+  node = new NodeVolumes();
   devices!: DeviceMounts;
   publications!: Publications;
   unknown!: UnknownVolumes;
@@ -93,6 +94,7 @@ export class CsiScene {
   async begin(): Promise<void> {
     const { clock, files, mounts, loopDevices, names } = this;
     const journal = { record: (entry: JournalInput) => this.entries.push(entry) };
+    this.node = new NodeVolumes();
     this.waits = new StorageWaits(clock, { record: () => 0 }, silentLog);
     this.drivers = new DriverStore({
       ...{ clock, called: () => {}, plugins: { connect: () => this.#node() as never } },
@@ -104,10 +106,7 @@ export class CsiScene {
       log: silentLog,
       drivers: this.drivers,
       names,
-      inUse: () => ({
-        use: (name) => void this.inUse.add(name),
-        release: (name) => void this.inUse.delete(name),
-      }),
+      inUse: () => this.node,
       waits: () => this.waits,
     });
     this.publications = new Publications();
@@ -141,6 +140,11 @@ export class CsiScene {
     await this.unknown.look(await takeUpVolumes({ files, mounts, names, devices, publications }), undefined);
     await this.unknown.keepSources();
     this.devices.start(signal);
+  }
+
+  /** Volumes that the Node lists as in use, by this run. */
+  get inUse(): ReadonlySet<string> {
+    return new Set(this.node.used);
   }
 
   /** Those that change something, by their names. */
