@@ -126,3 +126,103 @@ test("a volume for one pod at a time that was never set up is free once its pod'
   far.resolve();
   await Promise.all([releasing, waiting.mounting]);
 });
+
+/** A mount in the pod's directory, such as of a subPath. */
+async function bind(place: string): Promise<string> {
+  const target = `${root}/pods/u/${place}`;
+  await files.makeDirectory(target, 0o750);
+  await mounts.mount({ source: "/somewhere", target, fileSystem: "", options: ["bind"] });
+  return target;
+}
+
+/** Unmounting it fails until the disposal. */
+function busy(target: string): Disposable & { attempts: number } {
+  const unmount = mounts.unmount.bind(mounts);
+  const state = { attempts: 0, [Symbol.dispose]: () => void (mounts.unmount = unmount) };
+  mounts.unmount = async (at) => {
+    if (at !== target) return await unmount(at);
+    state.attempts++;
+    throw new Error(`${target}: target is busy`);
+  };
+  return state;
+}
+
+/** Of the pod's volumes, those that are on the node. */
+async function left(): Promise<string[]> {
+  const directory = `${root}/pods/u/volumes`;
+  const plugins = await files.list(directory);
+  const all = await Promise.all(plugins.map(async (plugin) => await files.list(`${directory}/${plugin.name}`)));
+  return all.flatMap((entries) => entries.map(({ name }) => name)).toSorted();
+}
+
+test("a busy subPath keeps only its own volume, which is torn down once it is free, whatever others wait for", async () => {
+  const scratch = { name: "scratch", emptyDir: {} };
+  const { spec, ...of } = podOf("u", ["own", "far"]);
+  const pod = { ...of, spec: { ...spec, volumes: [...(spec.volumes ?? []), scratch] } };
+  await volumes.manager.mount(pod, needs, cause, signal);
+  const far = Promise.withResolvers<void>();
+  drivers.answers.set("pv-far", far);
+  await files.makeDirectory(`${root}/pods/u/volumes/kubernetes.io~empty-dir/scratch`, 0o750);
+  await bind("volume-subpaths/pv-own/app/0");
+  const target = await bind("volume-subpaths/scratch/app/1");
+  const releasing = volumes.manager.release(podRef(pod), { cause }, signal);
+  {
+    using _busy = busy(target);
+    await clock.advance(20_000);
+    assert.deepEqual([await left(), mounts.targets], [["pv-far", "scratch"], [target]]);
+  }
+  await clock.advance(20_000);
+  assert.deepEqual([await left(), mounts.targets], [["pv-far"], []]);
+  const held = volumes.entries.filter(({ what }) => what.startsWith("VolumeHeld")).map(({ message }) => message);
+  const problem = `volume scratch (empty-dir) cannot be removed: ${target}: target is busy`;
+  assert.deepEqual(held, [problem, problem]);
+  far.resolve();
+  await releasing;
+  assert.equal(await files.stat(`${root}/pods/u/volume-subpaths`), undefined);
+});
+
+test("a volume is torn down after its subPaths, not before, and subPaths of no volume delay none", async () => {
+  const pod = podOf("u", ["own"]);
+  await volumes.manager.mount(pod, needs, cause, signal);
+  const [own, other] = [await bind("volume-subpaths/pv-own/app/0"), await bind("volume-subpaths/host/app/1")];
+  const release = async (): Promise<void> => await volumes.manager.release(podRef(pod), { cause }, signal);
+  {
+    using _busy = busy(own);
+    await assert.rejects(release(), /busy/u);
+    assert.deepEqual([await left(), mounts.targets], [["pv-own"], [own]]);
+  }
+  await bind("volume-subpaths/host/app/1");
+  {
+    using _busy = busy(other);
+    await assert.rejects(release(), /busy/u);
+    assert.deepEqual([await left(), mounts.targets], [[], [other]]);
+  }
+  await release();
+  assert.deepEqual(mounts.targets, []);
+});
+
+test("a failed teardown is repeated while others are under way, and its error tells once none is", async () => {
+  const pod = podOf("u", ["own", "far"]);
+  await volumes.manager.mount(pod, needs, cause, signal);
+  const far = Promise.withResolvers<void>();
+  drivers.answers.set("pv-far", far);
+  using isBusy = busy(await bind("volume-subpaths/pv-own/app/0"));
+  const releasing = assert.rejects(volumes.manager.release(podRef(pod), { cause }, signal), /busy/u);
+  await clock.advance(10_000);
+  const { attempts } = isBusy;
+  assert.equal(attempts, 5);
+  far.resolve();
+  await clock.advance(0);
+  await releasing;
+  assert.deepEqual([isBusy.attempts, await left()], [attempts, ["pv-own"]]);
+  assert.ok(!volumes.entries.some(({ what }) => what === "VolumeHeldOver"));
+});
+
+test("what is mounted over all subPaths is unmounted first", async () => {
+  const pod = podOf("u", ["own"]);
+  await volumes.manager.mount(pod, needs, cause, signal);
+  await bind("volume-subpaths/pv-own/app/0");
+  using isBusy = busy(await bind("volume-subpaths"));
+  await assert.rejects(volumes.manager.release(podRef(pod), { cause }, signal), /busy/u);
+  assert.deepEqual([isBusy.attempts, mounts.targets.length, await left()], [1, 2, ["pv-own"]]);
+});

@@ -1,10 +1,12 @@
 import { type DirectoryEntry, type Files, removeEmpty } from "../ports/files.ts";
+import { errorMessage } from "../base/errors.ts";
 import { settleAll } from "../base/side-by-side.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { PodRef } from "../journal/entry.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { StorageWaits } from "./storage-waits.ts";
+import type { Attempts, StorageWaits, StorageWork } from "./storage-waits.ts";
+import { Teardowns } from "./teardowns.ts";
 import {
   measuredOperation,
   type OperationDependencies,
@@ -49,6 +51,14 @@ interface PlacedEntry extends DirectoryEntry {
   readonly path: string;
 }
 
+/** The teardown of a pod's volumes. */
+interface Together {
+  readonly pod: PodRef;
+  readonly paths: VolumePaths;
+  readonly teardowns: Teardowns;
+  readonly signal: AbortSignal;
+}
+
 /** The depth of the volume layout: the volume's directory, and its driver's mount target. */
 const deepestEmpty = 2;
 
@@ -57,7 +67,7 @@ export interface VolumesOnDiskDependencies {
   readonly mounts: Mounts;
   readonly plugins: readonly VolumePlugin[];
   readonly waits: Pick<StorageWaits, "begin" | "attempts">;
-  readonly clock: Pick<Clock, "monotonic">;
+  readonly clock: Clock;
   readonly observer?: OperationObserver;
   /** A pod's volume is torn down. @param key `<plugin>/<name>` */
   readonly gone?: (uid: PodUid, key: string) => void;
@@ -68,12 +78,14 @@ export class VolumesOnDisk {
   readonly #files: Files;
   readonly #mounts: Mounts;
   readonly #waits: Pick<StorageWaits, "begin" | "attempts">;
+  readonly #clock: Clock;
   readonly #measuring: OperationDependencies;
   readonly #gone: VolumesOnDiskDependencies["gone"];
   readonly #plugins: ReadonlyMap<string, VolumePlugin>;
 
   constructor({ files, mounts, plugins, waits, clock, observer, gone }: VolumesOnDiskDependencies) {
     this.#gone = gone;
+    this.#clock = clock;
     this.#measuring = { clock, observer };
     this.#files = files;
     this.#mounts = mounts;
@@ -141,36 +153,94 @@ export class VolumesOnDisk {
   /** Removes plugins' volumes, and empty directories of unknown plugins. */
   async tearDown(pod: PodRef, paths: VolumePaths, found: VolumesOfPod, signal: AbortSignal): Promise<void> {
     const { owned, unowned, subPaths, parents, memories } = found;
-    // subPaths are mounted after these, and later mounts may be on top of earlier ones.
-    for (const target of subPaths.mounts.toReversed()) await this.#mounts.unmount(target);
+    let bound = subPaths.mounts;
+    // What is mounted on their directory hides them, or is below them.
+    if (bound.includes(paths.subPaths)) {
+      await this.#unmountAll(bound);
+      bound = [];
+    }
+    const groups = Map.groupBy(bound, (target) => volumeOf(paths, target));
+    const owners = new Set(owned.map(({ name }) => name));
+    const others = [...groups].filter(([name]) => !owners.has(name));
+    const together = { pod, paths, teardowns: new Teardowns(this.#clock, owned.length + others.length), signal };
+    // A volume without its driver, or one that is busy, delays no other.
+    await settleAll("volumes", [
+      ...owned.map(async (one) => await this.#tearDownOne(together, one, groups.get(one.name) ?? [])),
+      ...others.map(async ([name, targets]) => {
+        await this.#repeat(together, { volume: name, driver: "subPath" }, () => this.#unmountAll(targets));
+      }),
+    ]);
     if (subPaths.isThere) await this.#files.removeTree(paths.subPaths, { isUnmounted: true });
-    // A volume without its driver delays no other.
-    await settleAll(
-      "volumes",
-      owned.map(async (one) => await this.#tearDownOne(pod, one, signal)),
-    );
     for (const { place, isEmpty } of unowned) if (isEmpty) await this.#removeEmptyTree(`${paths.pod}/${place}`);
     for (const path of memories) await this.#files.removeTree(path, { isUnmounted: true });
     for (const path of parents) await removeEmpty(this.#files, path);
   }
 
-  async #tearDownOne(pod: PodRef, { place, name, volume }: OwnedVolume, signal: AbortSignal): Promise<void> {
-    const driver = volume.driver ?? kindOf(place);
-    const work = { pod, volume: name, driver, operation: "tear down" } as const;
-    const end = this.#waits.begin(work);
+  /** @param bound its subPaths' mounts */
+  async #tearDownOne(together: Together, one: OwnedVolume, bound: readonly string[]): Promise<void> {
+    const { pod, paths, signal } = together;
+    const { place, name } = one;
+    const driver = one.volume.driver ?? kindOf(place);
     const operation = place.startsWith("volumeDevices/") ? "unmap_volume" : "volume_unmount";
     const label = { plugin: pluginLabel(parentOf(place)) };
-    const tearDown = (): Promise<void> => volume.tearDown(signal, this.#waits.attempts(work));
-    try {
+    await this.#repeat(together, { volume: name, driver }, async (attempts, isAgain) => {
+      // After a pause it may be mounted otherwise.
+      const found = isAgain ? await this.#findAgain(paths, one) : { volume: one.volume, bound };
+      await this.#unmountAll(found.bound);
+      const { volume } = found;
+      // It is nobody's by now, and stays.
+      if (volume === undefined) return;
+      const tearDown = (): Promise<void> => volume.tearDown(signal, attempts);
       // Each attempt of a driver is measured with its call.
       if (volume.driver !== undefined) await tearDown();
       else await measuredOperation(this.#measuring, operation, label, tearDown, signal);
-      end(true);
       this.#gone?.(pod.uid, keyOf(place));
+    });
+  }
+
+  async #repeat(
+    { pod, teardowns, signal }: Together,
+    about: Pick<StorageWork, "volume" | "driver">,
+    run: (attempts: Attempts, isAgain: boolean) => Promise<void>,
+  ): Promise<void> {
+    const work = { ...about, pod, operation: "tear down" } as const;
+    const end = this.#waits.begin(work);
+    const attempts = this.#waits.attempts(work);
+    let isHeld = false;
+    const failed = (error: unknown): void => {
+      isHeld = true;
+      attempts.failed(`cannot be removed: ${errorMessage(error)}`, error);
+    };
+    const attempt = async (isAgain: boolean): Promise<void> => {
+      if (isAgain) attempts.begins();
+      await run(attempts, isAgain);
+    };
+    try {
+      await teardowns.repeat(about.volume, attempt, failed, signal);
+      end(true);
     } catch (error) {
-      end(!isSilence(error));
+      if (isHeld) failed(error);
+      else end(!isSilence(error));
       throw error;
     }
+  }
+
+  async #findAgain(
+    paths: VolumePaths,
+    { place, name }: OwnedVolume,
+  ): Promise<{ readonly volume: ReconstructedVolume | undefined; readonly bound: readonly string[] }> {
+    const [path, own] = [`${paths.pod}/${place}`, `${paths.subPaths}/${name}`];
+    const [at, bound] = await Promise.all([this.#mounts.below(path), this.#mounts.below(own)]);
+    const targets = at.map(({ target }) => target);
+    const type = place.startsWith("volumeDevices/") ? "symlink" : "directory";
+    const parent = path.slice(0, path.lastIndexOf("/"));
+    const volume = await this.#reconstruct(paths, parent, { name, type, path }, targets);
+    return { volume, bound: bound.map(({ target }) => target) };
+  }
+
+  /** Later mounts may be on top of earlier ones. */
+  async #unmountAll(targets: readonly string[]): Promise<void> {
+    for (const target of targets.toReversed()) await this.#mounts.unmount(target);
   }
 
   #pluginOf(parent: string): VolumePlugin | undefined {
@@ -193,6 +263,11 @@ export class VolumesOnDisk {
 
 function isAt(path: string): (target: string) => boolean {
   return (target) => target === path || target.startsWith(`${path}/`);
+}
+
+/** The name of the volume's directory, of which a mount is a subPath: `volume-subpaths/pvc-1/app/0` → `pvc-1` */
+function volumeOf({ subPaths }: VolumePaths, target: string): string {
+  return target.slice(subPaths.length + 1).split("/", 1)[0] ?? "";
 }
 
 function lastOf(path: string): string {
