@@ -2,10 +2,8 @@ import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
 import { DeadlineError, withDeadline } from "../base/deadline.ts";
-import { Emitter } from "../base/emitter.ts";
 import type { PodUid } from "../base/ids.ts";
 import { bothEnded } from "../base/side-by-side.ts";
-import { Semaphore } from "../base/semaphore.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import { type ActionInput, perform } from "../journal/perform.ts";
 import type { NodeVolumes } from "../node/node-volumes.ts";
@@ -27,6 +25,7 @@ import { AttachLimitError, Attachments } from "./attachments.ts";
 import { ContainerMounts, type ContainerMountsDependencies } from "./container-mounts.ts";
 import { ExclusiveVolumes } from "./exclusive-volumes.ts";
 import { MountProgress } from "./mount-progress.ts";
+import { newPodMemory, type PodMemory } from "./pod-memory.ts";
 import { PodSetUp, setUpAll, SetUpCanceled } from "./pod-set-up.ts";
 import { SELinuxPolicy } from "./selinux-policy.ts";
 import type { StorageWaits } from "./storage-waits.ts";
@@ -36,7 +35,7 @@ import { VolumePaths } from "./volume-paths.ts";
 import type { OperationObserver } from "./volume-operations.ts";
 import type { VolumePlugin } from "./volume-plugin.ts";
 import { VolumeContents } from "./volume-contents.ts";
-import { isExternal, type MountingPod, type VolumeMemory, VolumeSetUp } from "./volume-set-up.ts";
+import { isExternal, type MountingPod, VolumeSetUp } from "./volume-set-up.ts";
 import { inlineSpec } from "./volume-spec.ts";
 import type { VolumeStats } from "./volume-stats.ts";
 import { untilEnded } from "./until-ended.ts";
@@ -76,15 +75,6 @@ export interface ClusterVolumes {
 
 /** Time limit for a pod's volumes before the missing ones are reported. */
 const mountLimitMs = 123_000;
-
-/** Exists as long as a pod has volumes. */
-interface PodMemory extends VolumeMemory {
-  /** Work on a pod's volumes is serialized, except for the set-up of external ones. */
-  readonly turn: Semaphore;
-  /** One set-up of a pod's volumes at a time, also of one that is canceled and has not ended. */
-  readonly setUps: Semaphore;
-  underWay: PodSetUp | undefined;
-}
 
 /**
  * Manages pod volumes: sets them up before containers start, updates their content with the objects, and tears them
@@ -378,17 +368,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   #memoryOf(uid: PodUid): PodMemory {
     const known = this.#pods.get(uid);
     if (known !== undefined) return known;
-    const memory: PodMemory = {
-      turn: new Semaphore(1),
-      setUps: new Semaphore(1),
-      underWay: undefined,
-      contents: new Map(),
-      specs: new Map(),
-      upkeeps: new Map(),
-      wanted: new Map(),
-      remarks: new Map(),
-      retries: new Emitter(),
-    };
+    const memory = newPodMemory();
     this.#pods.set(uid, memory);
     return memory;
   }
