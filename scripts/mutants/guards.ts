@@ -41,7 +41,7 @@ export const guardMutants: readonly Mutant[] = [
   {
     name: "parts-of-volumes-left-mounted",
     file: "src/volumes/volumes-on-disk.ts",
-    from: "for (const target of subPaths.mounts.toReversed()) await this.#mounts.unmount(target);",
+    from: "for (const target of targets.toReversed()) await this.#mounts.unmount(target);",
     to: "",
   },
   {
