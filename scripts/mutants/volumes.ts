@@ -150,7 +150,7 @@ export const volumeMutants: readonly Mutant[] = [
   {
     name: "one-pod-mounts-at-a-time",
     lives,
-    file: "src/volumes/volume-manager.ts",
+    file: "src/volumes/pod-memory.ts",
     from: "setUps: new Semaphore(1)",
     to: "setUps: (globalThis.oneTurn ??= new Semaphore(1))",
   },
