@@ -13,7 +13,7 @@ const mirrorOf = "kubernetes.io/config.mirror";
 export const mirrorPods: RuleMaker = ({ node, pods }, broken): Rule => {
   const { cluster } = node;
   if (cluster === undefined) return {};
-  /** Static pods whose manifests podwright saw removed in this run and not return. */
+  /** Static pods whose manifests were removed in this run, and whose return podwright has not seen. */
   const gone = new Set<string>();
   /** Static pods that this run is stopping: names by UID. */
   const stopping = new Map<string, string>();
@@ -26,6 +26,8 @@ export const mirrorPods: RuleMaker = ({ node, pods }, broken): Rule => {
     entry: ({ kind, what, pod, cause }) => {
       const uid = pod?.uid ?? "";
       if (what === lifeStarted) for (const known of [gone, stopping]) known.clear();
+      // It may have read the manifests for the first time while one was away.
+      for (const [known, { metadata }] of pods) if (!node.desired.has(metadata.uid)) gone.add(known);
       const spec = pods.get(uid);
       if (what === "PodTerminating" && pod && spec && isStaticPod(spec)) stopping.set(uid, pod.name);
       if (what === "PodTerminated" || what === "PodFinished") stopping.delete(uid);
