@@ -40,10 +40,9 @@ const hindrances: ReadonlySet<EntryName> = new Set(["ImagePullBackOff", "ErrImag
 const stops: ReadonlySet<EntryName> = new Set(["PreStopHook", "StopContainer"]);
 const waits: ReadonlySet<EntryName> = new Set(["BackOff", "StartRetry"]);
 
-interface BackOff {
+interface BackOff extends Dated {
   readonly delayMs: number;
   readonly sinceMs: number;
-  readonly wallOffsetMs: number;
 }
 
 const firstDelayMs = 10_000;
@@ -288,7 +287,9 @@ export class Restarts implements Rule {
     const isOther = desired !== undefined && resourcesOf(desired, spec.name) !== JSON.stringify(spec.resources ?? {});
     if (isOther || this.#resized.has(key)) return;
     const known = this.#backOffs.get(identity);
-    const live = known !== undefined && last.atMs - known.sinceMs <= forgottenMs ? known : undefined;
+    // A run reads what an earlier one has recorded when it learns of the pod, and dates it by the wall clock of then.
+    const isOfNow = known?.life === node.lives || known?.wallOffsetMs === clock.wallMs - clock.nowMs;
+    const live = isOfNow && last.atMs - known.sinceMs <= forgottenMs ? known : undefined;
     const waitedMs = clock.nowMs - last.atMs;
     // An exit is dated by the wall clock when it is first seen.
     const clockJumped = clock.wallMs - clock.nowMs !== last.wallOffsetMs && last.seenInLife !== node.lives;
@@ -303,6 +304,7 @@ export class Restarts implements Rule {
     this.#backOffs.set(identity, {
       delayMs,
       sinceMs: last.triedMs ?? clock.nowMs,
+      life: node.lives,
       wallOffsetMs: isDated ? last.wallOffsetMs : Number.NaN,
     });
   }
