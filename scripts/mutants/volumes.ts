@@ -220,8 +220,8 @@ export const volumeMutants: readonly Mutant[] = [
   {
     name: "exclusive-volume-never-given-back",
     lives: withDevices,
-    file: "src/volumes/volume-manager.ts",
-    from: "this.#exclusive.releaseAll(pod.uid);",
+    file: "src/volumes/exclusive-volumes.ts",
+    from: "if (this.#users.get(key) === uid) this.#users.delete(key);",
     to: "",
   },
   {
