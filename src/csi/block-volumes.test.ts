@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { CsiScene, csiSpec, root } from "../../test/support/csi-scene.ts";
-import { podWith } from "../../test/support/pods.ts";
-import type { Pod } from "../api/pod.ts";
+import { CsiScene, csiSpec, podOf, root } from "../../test/support/csi-scene.ts";
 import { volumeDataText } from "./volume-data.ts";
 
 const spec = csiSpec({ volumeMode: "Block" });
@@ -12,11 +10,6 @@ const emptied = [
   "plugins/kubernetes.io/csi/volumeDevices/publish/",
   "plugins/kubernetes.io/csi/volumeDevices/staging/",
 ];
-
-function podOf(uid: string): Pod {
-  const pod = podWith({ containers: [{ name: "app" }] });
-  return { ...pod, metadata: { ...pod.metadata, uid: uid as Pod["metadata"]["uid"] } };
-}
 
 const link = (uid: string): string => `${root}/pods/${uid}/volumeDevices/kubernetes.io~csi/pv`;
 

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Emitter } from "../base/emitter.ts";
-import { CsiScene, csiSpec, noAttachment } from "../../test/support/csi-scene.ts";
-import { podWith } from "../../test/support/pods.ts";
+import { CsiScene, csiSpec, noAttachment, podOf } from "../../test/support/csi-scene.ts";
 import type { Pod } from "../api/pod.ts";
 import { loadVolumeData } from "./volume-data.ts";
 import type { PreparedVolume } from "../volumes/volume-plugin.ts";
@@ -17,11 +16,6 @@ function flagsOf({ calls }: CsiScene): unknown[] {
     const { accessType } = (request["volumeCapability"] ?? {}) as { accessType?: { value: { mountFlags: unknown } } };
     return accessType === undefined ? [] : [[method, accessType.value.mountFlags]];
   });
-}
-
-function podOf(uid: string): Pod {
-  const pod = podWith({ containers: [{ name: "app" }] });
-  return { ...pod, metadata: { ...pod.metadata, uid: uid as Pod["metadata"]["uid"] } };
 }
 
 test("what one version of a driver staged is not unstaged under a pod that came with one without staging", async () => {

@@ -1,14 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CsiScene, csiSpec, root } from "../../test/support/csi-scene.ts";
-import { podWith } from "../../test/support/pods.ts";
-import type { Pod } from "../api/pod.ts";
+import { CsiScene, csiSpec, podOf, root } from "../../test/support/csi-scene.ts";
 import { simHashing } from "../sim/hashing.ts";
-
-function podOf(uid: string): Pod {
-  const pod = podWith({ containers: [{ name: "app" }] });
-  return { ...pod, metadata: { ...pod.metadata, uid: uid as Pod["metadata"]["uid"] } };
-}
 
 const plugin = `${root}/plugins/kubernetes.io/csi`;
 const ofPod = `${root}/pods/u1/volumes/kubernetes.io~csi/pv`;

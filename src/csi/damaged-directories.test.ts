@@ -1,19 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CsiScene, csiSpec, root } from "../../test/support/csi-scene.ts";
-import { podWith } from "../../test/support/pods.ts";
-import type { Pod } from "../api/pod.ts";
+import { CsiScene, csiSpec, podOf, root } from "../../test/support/csi-scene.ts";
 import { FileError, type Files } from "../ports/files.ts";
 
 const { signal } = new AbortController();
 const pods = `${root}/pods`;
 const plugin = `${root}/plugins/kubernetes.io/csi`;
 const unique = "kubernetes.io/csi/d^h";
-
-function podOf(uid: string): Pod {
-  const pod = podWith({ containers: [{ name: "app" }] });
-  return { ...pod, metadata: { ...pod.metadata, uid: uid as Pod["metadata"]["uid"] } };
-}
 
 async function published(volumeMode: "Filesystem" | "Block"): Promise<CsiScene> {
   const scene = new CsiScene();

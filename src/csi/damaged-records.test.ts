@@ -1,19 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CsiScene, csiSpec, root } from "../../test/support/csi-scene.ts";
-import { podWith } from "../../test/support/pods.ts";
-import type { Pod } from "../api/pod.ts";
+import { CsiScene, csiSpec, podOf, root } from "../../test/support/csi-scene.ts";
 import { FileError } from "../ports/files.ts";
 import { simHashing } from "../sim/hashing.ts";
 import { VolumePaths } from "../volumes/volume-paths.ts";
 import { loadVolumeData } from "./volume-data.ts";
 
 const { signal } = new AbortController();
-
-function podOf(uid: string): Pod {
-  const pod = podWith({ containers: [{ name: "app" }] });
-  return { ...pod, metadata: { ...pod.metadata, uid: uid as Pod["metadata"]["uid"] } };
-}
 
 const pods = `${root}/pods`;
 const plugin = `${root}/plugins/kubernetes.io/csi`;

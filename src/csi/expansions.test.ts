@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { CsiScene, csiSpec, noAttachment, root } from "../../test/support/csi-scene.ts";
-import { podWith } from "../../test/support/pods.ts";
+import { CsiScene, csiSpec, noAttachment, podOf, root } from "../../test/support/csi-scene.ts";
 import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
-import type { Pod } from "../api/pod.ts";
 import { Emitter } from "../base/emitter.ts";
 import { eventsOf } from "../events/entry-events.ts";
 import type { JournalEntry } from "../journal/entry.ts";
@@ -26,11 +24,6 @@ const waiting: Status = {
 
 /** Of the PersistentVolume. */
 let version = 0;
-
-function podOf(uid: string): Pod {
-  const pod = podWith({ containers: [{ name: "app" }] });
-  return { ...pod, metadata: { ...pod.metadata, uid: uid as Pod["metadata"]["uid"] } };
-}
 
 /** The claim and its volume as now in the API server. */
 function specNow(): VolumeSpec {

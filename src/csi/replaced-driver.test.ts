@@ -1,19 +1,12 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { CsiScene, csiSpec } from "../../test/support/csi-scene.ts";
-import { podWith } from "../../test/support/pods.ts";
-import type { Pod } from "../api/pod.ts";
+import { CsiScene, csiSpec, podOf } from "../../test/support/csi-scene.ts";
 
 let scene: CsiScene;
 beforeEach(async () => {
   scene = new CsiScene();
   await scene.begin();
 });
-
-function podOf(uid: string): Pod {
-  const pod = podWith({ containers: [{ name: "app" }] });
-  return { ...pod, metadata: { ...pod.metadata, uid: uid as Pod["metadata"]["uid"] } };
-}
 
 /** The driver's registrar has been replaced, as with its pod. */
 async function replaceRegistration(): Promise<void> {

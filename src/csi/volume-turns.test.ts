@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { CsiScene, csiSpec, noAttachment } from "../../test/support/csi-scene.ts";
-import { podWith } from "../../test/support/pods.ts";
-import type { Pod } from "../api/pod.ts";
+import { CsiScene, csiSpec, noAttachment, podOf } from "../../test/support/csi-scene.ts";
 import { Emitter } from "../base/emitter.ts";
 import type { PreparedVolume } from "../volumes/volume-plugin.ts";
 import type { VolumeSpec } from "../volumes/volume-spec.ts";
@@ -15,11 +13,6 @@ beforeEach(async () => {
   scene = new CsiScene();
   await scene.begin();
 });
-
-function podOf(uid: string): Pod {
-  const pod = podWith({ containers: [{ name: "app" }] });
-  return { ...pod, metadata: { ...pod.metadata, uid: uid as Pod["metadata"]["uid"] } };
-}
 
 /** A claim whose volume is that large, and that has 1Gi so far. */
 function grownTo(storage: string): VolumeSpec {

@@ -28,6 +28,7 @@ import type { VolumeSpec } from "../../src/volumes/volume-spec.ts";
 import { StorageWaits } from "../../src/volumes/storage-waits.ts";
 import { VolumesOnDisk } from "../../src/volumes/volumes-on-disk.ts";
 import { ManualClock } from "./manual-clock.ts";
+import { podWith } from "./pods.ts";
 import { boundClaim, TestStorage } from "./storage.ts";
 
 export const root = "/var/lib/kubelet";
@@ -289,6 +290,11 @@ interface Stage {
 interface Publish {
   readonly targetPath: string;
   readonly volumeCapability: { readonly accessType: { readonly case: string } };
+}
+
+/** A pod with one container. */
+export function podOf(uid: string): Pod {
+  return podWith({ containers: [{ name: "app" }] }, { uid });
 }
 
 /** A claim `ns/c` of the driver's volume `h`, as a pod's volume leads to it. */
